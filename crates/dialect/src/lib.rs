@@ -10,6 +10,7 @@
 
 pub mod anthropic_messages;
 pub mod frame;
+pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod registry;
