@@ -1,1 +1,3 @@
 //! dialect
+
+pub mod frame;
