@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolgate_model::{Block, Message, Part, Reply, StopReason, ToolCall, TurnRequest};
 
 /// What a conversation says, one line a thing.
-pub(super) fn of_request(request: &TurnRequest) -> Vec<String> {
+pub fn of_request(request: &TurnRequest) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     parts("system", &request.system, &mut said);
     for message in &request.messages {
@@ -22,7 +22,7 @@ pub(super) fn of_request(request: &TurnRequest) -> Vec<String> {
 }
 
 /// What a reply says, one line a thing.
-pub(super) fn of_reply(reply: &Reply) -> Vec<String> {
+pub fn of_reply(reply: &Reply) -> Vec<String> {
     let mut said = Vec::new();
     reply.blocks.iter().for_each(|block| self::block(block, &mut said));
     let called = reply.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));

@@ -11,9 +11,11 @@ use crate::registry::{self, Dialect};
 
 /// What a reader made of a stream: its events, and how it ended.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ReadStream {
-    pub(super) events: Vec<TurnEvent>,
-    pub(super) end: Result<(), TurnError>,
+pub struct ReadStream {
+    /// The events before the end.
+    pub events: Vec<TurnEvent>,
+    /// A complete reply, or why not.
+    pub end: Result<(), TurnError>,
 }
 
 /// Piece sizes that cut a stream inside characters, lines, frames and not at all.
@@ -47,7 +49,7 @@ pub(super) fn examine(dialect: &Dialect, bytes: &[u8], request: &Arc<TurnRequest
 }
 
 /// Reads a stream cut into pieces of this size.
-pub(super) fn read(dialect: &Dialect, bytes: &[u8], split: usize) -> ReadStream {
+pub fn read(dialect: &Dialect, bytes: &[u8], split: usize) -> ReadStream {
     let mut reader = dialect.upstream.reply_reader();
     let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
     let mut events = Vec::new();
@@ -65,7 +67,7 @@ pub(super) fn read(dialect: &Dialect, bytes: &[u8], split: usize) -> ReadStream 
 }
 
 /// Writes events as a stream of this dialect.
-fn write(dialect: &Dialect, events: &[TurnEvent], request: &Arc<TurnRequest>) -> (Vec<u8>, Losses) {
+pub fn write(dialect: &Dialect, events: &[TurnEvent], request: &Arc<TurnRequest>) -> (Vec<u8>, Losses) {
     let mut writer = dialect.client.reply_writer(context(request));
     let mut bytes = Vec::new();
     for event in events {
