@@ -11,13 +11,17 @@ const PLAIN_TEXT: &str = "text/plain";
 
 /// Reads an `image` block; a source the model has no word for keeps the block opaque.
 pub(super) fn read_image(fields: Fields) -> Part {
+    let is_text =
+        fields.get("source").and_then(|source| source.get("type")).is_some_and(|kind| kind == "text");
+    if is_text {
+        return opaque("image", fields);
+    }
     match take_source(fields) {
-        Ok((Source::Text(_), fields)) => opaque("image", fields),
+        Err(fields) => opaque("image", fields),
         Ok((source, mut fields)) => {
             fields.shift_remove("source");
             Part::Image(Image { source, extras: extras(fields) })
         }
-        Err(fields) => opaque("image", fields),
     }
 }
 
@@ -26,10 +30,10 @@ pub(super) fn read_document(fields: Fields) -> Part {
     match take_source(fields) {
         Ok((source, mut fields)) => {
             fields.shift_remove("source");
-            let name = match fields.shift_remove("title") {
-                Some(Value::String(title)) => Some(title),
-                _ => None,
-            };
+            let name = fields.get("title").and_then(Value::as_str).map(str::to_owned);
+            if name.is_some() {
+                fields.shift_remove("title");
+            }
             Part::Document(Document { source, name, extras: extras(fields) })
         }
         Err(fields) => opaque("document", fields),

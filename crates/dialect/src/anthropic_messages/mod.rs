@@ -21,6 +21,8 @@ mod turns_write;
 mod usage;
 mod wire;
 
+#[cfg(test)]
+mod tests;
 
 use toolgate_model::{DialectId, Reply, Translated, TurnError, TurnRequest};
 

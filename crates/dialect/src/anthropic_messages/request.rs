@@ -208,7 +208,7 @@ fn read_user(
         Some(user) => user.extras = extras,
         None if extras.is_empty() => {}
         None => {
-            losses.add(format!("messages[{index}]"), "unknown fields of a message that holds only results")
+            losses.add(format!("messages[{index}]"), "unknown fields of a message that holds only results");
         }
     }
     Ok(())

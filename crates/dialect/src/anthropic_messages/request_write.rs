@@ -123,7 +123,12 @@ fn write_as(request: &TurnRequest, purpose: Purpose) -> Result<WrittenRequest, T
     let mut extra = request.extras.write(ID, "", &mut losses);
     let tools: Vec<_> =
         request.tools.iter().filter_map(|tool| write_tool(tool, &names, &mut losses)).collect();
-    let tool_choice = write_choice(request, &plan, &names, &mut losses);
+    let tool_choice = if tools.is_empty() && !request.tools.is_empty() {
+        losses.add("tool_choice", "none of the tools is known to the host");
+        None
+    } else {
+        write_choice(request, &plan, &names, &mut losses)
+    };
     let sampling = match purpose {
         Purpose::Answer => write_sampling(&request.sampling, &plan, &mut losses),
         Purpose::Count => SamplingOut::default(),
@@ -311,7 +316,7 @@ fn take_object(extra: &mut Fields, name: &str) -> Fields {
 /// on tools and system prompt serve every conversation. // T36
 fn limit_cache_marks(out: &mut RequestOut<'_>, losses: &mut Losses) {
     let is_marked = |fields: &&mut Fields| fields.contains_key(CACHE_MARK);
-    let standing = out.tools.iter_mut().filter_map(tool_fields).filter(is_marked).count()
+    let standing = out.tools.iter_mut().map(tool_fields).filter(is_marked).count()
         + out.system.iter_mut().map(block_fields).filter(is_marked).count()
         + usize::from(out.extra.contains_key(CACHE_MARK));
     let marked: Vec<&mut Fields> = out
@@ -331,20 +336,18 @@ fn limit_cache_marks(out: &mut RequestOut<'_>, losses: &mut Losses) {
     }
 }
 
-fn tool_fields<'t>(tool: &'t mut ToolOut<'_>) -> Option<&'t mut Fields> {
-    Some(match tool {
+fn tool_fields<'t>(tool: &'t mut ToolOut<'_>) -> &'t mut Fields {
+    match tool {
         ToolOut::Function { extra, .. } | ToolOut::Provider(extra) => extra,
-    })
+    }
 }
 
 /// A block's own mark, and those inside a result.
 fn marked_fields<'b>(block: &'b mut BlockOut<'_>) -> Vec<&'b mut Fields> {
-    match block {
-        BlockOut::ToolResult { content, extra, .. } => {
-            content.iter_mut().map(block_fields).chain([extra]).collect()
-        }
-        other => vec![block_fields(other)],
+    if let BlockOut::ToolResult { content, extra, .. } = block {
+        return content.iter_mut().map(block_fields).chain([extra]).collect();
     }
+    vec![block_fields(block)]
 }
 
 fn block_fields<'b>(block: &'b mut BlockOut<'_>) -> &'b mut Fields {

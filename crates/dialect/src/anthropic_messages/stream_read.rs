@@ -11,7 +11,7 @@ use toolgate_model::json::{Tagged, read_tagged};
 use toolgate_model::sequencer::Sequencer;
 use toolgate_model::{Fields, Finish, Losses, Reply, TurnError, TurnEvent};
 
-use self::open_block::OpenBlock;
+use self::open_block::{Misfit, OpenBlock};
 use super::error;
 use super::reply::{Stop, split};
 use super::wire::{BlockIn, MessageHeadIn, UsageIn};
@@ -133,7 +133,9 @@ impl ReplyReader for StreamReader {
             ("message_start", State::Reading(reading)) => {
                 reading.start_again(&parse::<StartFrame>(&kind, data)?)
             }
-            ("content_block_delta", State::Reading(reading)) => reading.delta(parse(&kind, data)?, out),
+            ("content_block_delta", State::Reading(reading)) => {
+                reading.delta(parse(&kind, data)?, out, &mut self.losses)
+            }
             ("content_block_start", State::Reading(reading)) => reading.start_block(parse(&kind, data)?, out),
             ("content_block_stop", State::Reading(reading)) => {
                 reading.stop_block(parse(&kind, data)?, out);
@@ -235,14 +237,21 @@ impl Reading {
         Ok(())
     }
 
-    fn delta(&mut self, frame: BlockDeltaFrame<'_>, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
+    fn delta(
+        &mut self,
+        frame: BlockDeltaFrame<'_>,
+        out: &mut Vec<TurnEvent>,
+        losses: &mut Losses,
+    ) -> Result<(), TurnError> {
         let BlockDeltaFrame { index, delta } = frame;
         let Some(at) = self.find(index) else {
             return Err(TurnError::upstream(format!(
                 "the host's stream has a delta for block {index}, which is not open"
             )));
         };
-        self.open[at].1.delta(index, delta, &mut self.blocks, out);
+        if let Err(Misfit) = self.open[at].1.delta(index, delta, &mut self.blocks, out) {
+            losses.add("content_block_delta", "a delta of a kind that its block does not have");
+        }
         Ok(())
     }
 

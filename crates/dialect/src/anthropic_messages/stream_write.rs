@@ -1,6 +1,7 @@
 //! Writes a reply as it comes: `message_start`, blocks numbered without gaps, `message_delta`, `message_stop` (D7).
 
 use serde::Serialize;
+use serde_json::Value;
 use toolgate_model::{
     BlockEnd, BlockStart, CallKind, Delta, Fields, Finish, JsonText, Losses, ReplyHead, TurnError, TurnEvent,
     Usage,
@@ -38,6 +39,8 @@ enum Open {
     /// Not yet begun: whether it can be read is known with its first text, or at its end.
     HeldReasoning,
     Reasoning,
+    /// Without a byte of input so far.
+    EmptyCall,
     Call,
     /// Its text is written as one JSON string, piece by piece.
     CustomCall,
@@ -95,13 +98,18 @@ enum StartOut<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum DeltaOut<'a> {
-    TextDelta { text: &'a str },
-    ThinkingDelta { thinking: &'a str },
-    SignatureDelta { signature: &'a str },
-    InputJsonDelta { partial_json: &'a str },
-    CitationsDelta { citation: &'a serde_json::Value },
+    #[serde(rename = "text_delta")]
+    Text { text: &'a str },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: &'a str },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: &'a str },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: &'a str },
+    #[serde(rename = "citations_delta")]
+    Citations { citation: &'a Value },
 }
 
 #[derive(Serialize)]
@@ -179,9 +187,9 @@ impl StreamWriter {
                 let input = JsonText::empty_object();
                 self.put_start(StartOut::ToolUse { id: id.as_str(), name: name.as_str(), input }, out);
                 match kind {
-                    CallKind::Function => Open::Call,
+                    CallKind::Function => Open::EmptyCall,
                     CallKind::Custom => {
-                        self.put_delta(DeltaOut::InputJsonDelta { partial_json: &custom_opening() }, out);
+                        self.put_delta(DeltaOut::InputJson { partial_json: &custom_opening() }, out);
                         Open::CustomCall
                     }
                 }
@@ -198,24 +206,27 @@ impl StreamWriter {
 
     fn delta(&mut self, delta: &Delta, out: &mut Vec<u8>) {
         match (&self.open, delta) {
-            (Open::Text, Delta::Text(text)) => self.put_delta(DeltaOut::TextDelta { text }, out),
+            (Open::Text, Delta::Text(text)) => self.put_delta(DeltaOut::Text { text }, out),
             (Open::Reasoning, Delta::Text(thinking)) => {
-                self.put_delta(DeltaOut::ThinkingDelta { thinking }, out)
+                self.put_delta(DeltaOut::Thinking { thinking }, out);
             }
             (Open::HeldReasoning, Delta::Text(thinking)) => {
                 self.start_reasoning(out);
-                self.put_delta(DeltaOut::ThinkingDelta { thinking }, out);
+                self.put_delta(DeltaOut::Thinking { thinking }, out);
             }
             (Open::HeldReasoning, Delta::Paragraph(_)) => self.start_reasoning(out),
             // One thought has one text here, so paragraphs are set apart by an empty line.
             (Open::Reasoning, Delta::Paragraph(_)) => {
-                self.put_delta(DeltaOut::ThinkingDelta { thinking: "\n\n" }, out);
+                self.put_delta(DeltaOut::Thinking { thinking: "\n\n" }, out);
             }
-            (Open::Call, Delta::Arguments(partial_json)) => {
-                self.put_delta(DeltaOut::InputJsonDelta { partial_json }, out);
+            (Open::EmptyCall | Open::Call, Delta::Arguments(partial_json)) => {
+                if !partial_json.is_empty() {
+                    self.open = Open::Call;
+                }
+                self.put_delta(DeltaOut::InputJson { partial_json }, out);
             }
             (Open::CustomCall, Delta::Arguments(text)) => {
-                self.put_delta(DeltaOut::InputJsonDelta { partial_json: &escaped(text) }, out);
+                self.put_delta(DeltaOut::InputJson { partial_json: &escaped(text) }, out);
             }
             // The grammar allows no other pair.
             (_, Delta::Text(_) | Delta::Paragraph(_) | Delta::Arguments(_)) => {}
@@ -227,31 +238,36 @@ impl StreamWriter {
             Open::None | Open::Opaque => {}
             Open::Text => {
                 let mut late = end.extras.write(ID, "text", &mut self.losses);
-                if let Some(serde_json::Value::Array(citations)) = late.shift_remove("citations") {
+                if let Some(Value::Array(citations)) = late.shift_remove("citations") {
                     for citation in &citations {
-                        self.put_delta(DeltaOut::CitationsDelta { citation }, out);
+                        self.put_delta(DeltaOut::Citations { citation }, out);
                     }
                 }
                 self.put_stop(late, out);
             }
-            Open::HeldReasoning => match redacted_data(end.seal.as_ref()) {
-                Some(data) => {
+            Open::HeldReasoning => {
+                if let Some(data) = redacted_data(end.seal.as_ref()) {
                     let extra = end.extras.write(ID, "thinking", &mut self.losses);
                     self.put_start(StartOut::Whole(BlockOut::RedactedThinking { data, extra }), out);
                     self.put_stop(Fields::new(), out);
+                    return;
                 }
-                None => {
-                    self.start_reasoning(out);
-                    self.finish_reasoning(end, out);
-                }
-            },
+                self.start_reasoning(out);
+                self.finish_reasoning(end, out);
+            }
             Open::Reasoning => self.finish_reasoning(end, out),
+            Open::EmptyCall => {
+                // Clients join the pieces and parse them, and nothing is no JSON. // T9
+                self.put_delta(DeltaOut::InputJson { partial_json: "{}" }, out);
+                let late = end.extras.write(ID, "tool_use", &mut self.losses);
+                self.put_stop(late, out);
+            }
             Open::Call => {
                 let late = end.extras.write(ID, "tool_use", &mut self.losses);
                 self.put_stop(late, out);
             }
             Open::CustomCall => {
-                self.put_delta(DeltaOut::InputJsonDelta { partial_json: "\"}" }, out);
+                self.put_delta(DeltaOut::InputJson { partial_json: "\"}" }, out);
                 let late = end.extras.write(ID, "tool_use", &mut self.losses);
                 self.put_stop(late, out);
             }
@@ -265,7 +281,7 @@ impl StreamWriter {
 
     fn finish_reasoning(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
         if let Some(seal) = &end.seal {
-            self.put_delta(DeltaOut::SignatureDelta { signature: &signature_text(seal) }, out);
+            self.put_delta(DeltaOut::Signature { signature: &signature_text(seal) }, out);
         }
         let late = end.extras.write(ID, "thinking", &mut self.losses);
         self.put_stop(late, out);

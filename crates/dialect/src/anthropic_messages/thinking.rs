@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_model::{Extras, Fields, Losses, ReasoningRequest, TurnRequest};
+use toolgate_model::{Block, Extras, Fields, Losses, Message, ReasoningRequest, TurnRequest};
 
 use super::ID;
 use super::wire::{ThinkingIn, extras};
@@ -106,6 +106,13 @@ pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> Plan {
         let effort = effort.as_deref().map(host_effort);
         return Plan { thinking: Some(thinking), effort, max_tokens, added: true };
     }
+    if resumes_without_thought(&request.messages) {
+        losses.add(
+            "reasoning",
+            "the host thinks on after tool results only if it is sent the thought before them",
+        );
+        return Plan { max_tokens, ..Plan::default() };
+    }
     let wanted = budget.unwrap_or_else(|| effort_budget(effort.as_deref())).max(MIN_BUDGET);
     let Some(limit) = request.max_output else {
         // No limit was named, so the thought comes on top of the answer.
@@ -126,6 +133,22 @@ pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> Plan {
     }
     let thinking = ThinkingOut { mode: "enabled".to_owned(), budget_tokens: Some(wanted.min(room)), extra };
     Plan { thinking: Some(thinking), effort: None, max_tokens, added: true }
+}
+
+/// True where tool results are last and the message that asked for them has lost its thought, or never had one: with
+/// a budget the host refuses such a turn.
+fn resumes_without_thought(messages: &[Message]) -> bool {
+    let mut from_the_end = messages.iter().rev().skip_while(|message| match message {
+        Message::ToolResults(_) | Message::User(_) | Message::System(_) => true,
+        Message::Assistant(_) => false,
+    });
+    let Some(Message::Assistant(asked)) = from_the_end.next() else { return false };
+    let called = asked.content.iter().any(|block| matches!(block, Block::ToolCall(_)));
+    let thought = asked.content.iter().any(|block| match block {
+        Block::Reasoning(reasoning) => reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(ID)),
+        Block::Text(_) | Block::Refusal(_) | Block::ToolCall(_) | Block::Opaque(_) => false,
+    });
+    called && !thought
 }
 
 /// Hosts other than Anthropic speak this dialect too; budgets are what they know.

@@ -98,6 +98,14 @@ pub(super) fn write<'a>(
             }
         }
     }
+    if messages.is_empty() && !system.is_empty() && request.system.is_empty() {
+        // The API wants at least one message, other dialects take instructions alone.
+        losses.add(
+            "messages[].system",
+            "a conversation needs a user message: the instructions were sent as one",
+        );
+        user_turn(&mut messages).content = std::mem::take(&mut system);
+    }
     Conversation { system, messages }
 }
 

@@ -41,6 +41,9 @@ pub(super) enum Input {
     InDeltas,
 }
 
+/// A delta of a kind that its block does not have.
+pub(super) struct Misfit;
+
 type Blocks = Sequencer<u64>;
 
 impl OpenBlock {
@@ -91,14 +94,14 @@ impl OpenBlock {
         Self::Opaque { opaque: Opaque { dialect: ID, kind: kind.to_owned(), fields }, json: String::new() }
     }
 
-    /// Deltas that do not fit their block are left out: they would break it for every client.
+    /// A delta that does not fit its block is left out, for it would break the block for every client.
     pub(super) fn delta(
         &mut self,
         index: u64,
         delta: DeltaIn<'_>,
         blocks: &mut Blocks,
         out: &mut Vec<TurnEvent>,
-    ) {
+    ) -> Result<(), Misfit> {
         match (self, delta) {
             (Self::Text { .. }, DeltaIn::Text(text)) | (Self::Thinking { .. }, DeltaIn::Thinking(text)) => {
                 blocks.delta(index, Delta::Text(text.into_owned()), out);
@@ -119,8 +122,11 @@ impl OpenBlock {
                 | Self::Call { extra, .. },
                 DeltaIn::Other(fields),
             ) => extra.extend(fields),
-            (Self::Text { .. } | Self::Thinking { .. } | Self::Redacted { .. } | Self::Call { .. }, _) => {}
+            (Self::Text { .. } | Self::Thinking { .. } | Self::Redacted { .. } | Self::Call { .. }, _) => {
+                return Err(Misfit);
+            }
         }
+        Ok(())
     }
 
     /// Ends the block; `late` is what only the stop told.
@@ -181,11 +187,10 @@ fn grow_opaque(fields: &mut Fields, json: &mut String, delta: DeltaIn<'_>) {
         // `compaction_delta` and its like name the fields they grow: texts are joined, everything else replaces.
         DeltaIn::Other(more) => {
             for (name, value) in more {
-                match value {
-                    Value::String(text) => append(fields, &name, &text),
-                    other => {
-                        fields.insert(name, other);
-                    }
+                if let Value::String(text) = &value {
+                    append(fields, &name, text);
+                } else {
+                    fields.insert(name, value);
                 }
             }
         }
