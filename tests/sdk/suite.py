@@ -85,7 +85,7 @@ def image(client, host, streamed):
     expect(parts == [{"kind": "text", "text": QUESTION}, {"kind": "image", "media_type": "image/png"}], parts)
 
 
-def results_then_an_image(client, host, streamed):
+def results_after_an_image(client, host, streamed):
     history = client.user(QUESTION, png=PNG)
     asked = client.ask(f"{host}/parallel", history, True, streamed)
     check_two_calls(asked)
@@ -143,7 +143,7 @@ BOTH = [
     text,
     parallel_calls,
     results_one_of_them_an_error,
-    results_then_an_image,
+    results_after_an_image,
     image,
     reasoning,
     token_limit,

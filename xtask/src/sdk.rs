@@ -49,7 +49,8 @@ fn suite(root: &Path, package: Package, stage: &Stage) -> Outcome {
     command
         .env("GATEWAY", stage.gateway_url())
         .env("SDK_PACKAGES", package.folder(root))
-        .env("PYTHONUNBUFFERED", "1");
+        .env("PYTHONUNBUFFERED", "1")
+        .env("PYTHONDONTWRITEBYTECODE", "1");
     let (counts, result) = run_counting(&mut command);
     let nothing_ran = counts.passed == 0 && result.is_ok();
     let result = if nothing_ran { Err("the suite ran no checks".to_owned()) } else { result };
