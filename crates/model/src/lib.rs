@@ -1,1 +1,49 @@
-//! model
+//! What is said between clients, models and agents: one small vocabulary for every dialect.
+//!
+//! ```text
+//!  TurnRequest ──▶ a back end ──▶ TurnEvent* ──fold──▶ Reply
+//!      │                              │
+//!   Message: System | User |       Started (BlockStarted BlockDelta* BlockFinished | Usage)* Finished
+//!   Assistant | ToolResults        one block open at a time, checked by `Grammar`
+//! ```
+//!
+//! A **Session** is a lineage of **Turns**; a turn is a request and a stream of events that open, fill and close
+//! **Blocks**. A whole reply is the fold of its stream, so the two can never disagree.
+//!
+//! Nothing here does I/O, spawns anything or reads a clock.
+
+pub mod error;
+pub mod estimate;
+pub mod event;
+pub mod extras;
+pub mod grammar;
+pub mod ids;
+pub mod json;
+pub mod loss;
+pub mod message;
+pub mod pairing;
+pub mod reply;
+pub mod request;
+pub mod sequencer;
+pub mod settle;
+pub mod tool;
+pub mod usage;
+
+pub use error::{ErrorKind, TurnError};
+pub use event::{BlockEnd, BlockStart, Delta, Finish, ReplyHead, StopReason, TurnEvent};
+pub use extras::{DialectId, Extras, Fields, Opaque};
+pub use grammar::{Grammar, GrammarError};
+pub use ids::{CallId, ModelName, ReplyId, ToolName};
+pub use json::JsonText;
+pub use loss::{Loss, Losses, Translated};
+pub use message::{
+    AssistantMessage, Audio, Block, Document, Image, Message, Part, Reasoning, ReasoningKind, ReasoningPart,
+    Seal, Source, SystemMessage, SystemRole, Text, ToolCall, ToolOutcome, ToolResult, ToolResults,
+    UserMessage,
+};
+pub use reply::Reply;
+pub use request::{
+    Delivery, OutputFormat, ReasoningRequest, Retention, Sampling, SchemaFormat, TurnRequest, UsageReport,
+};
+pub use tool::{CallKind, Choice, CustomTool, FunctionTool, Parallel, Tool, ToolChoice};
+pub use usage::Usage;
