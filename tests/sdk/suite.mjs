@@ -119,10 +119,17 @@ async function checkResults({ client, host, streamed, question }) {
 }
 
 async function checkPreviousResponse({ client, host, streamed }) {
-  const model = `${host}/parallel`;
-  const asked = await client.ask({ model, history: client.user(QUESTION), tools: true, streamed });
+  const question = client.user(QUESTION);
+  const asked = await client.ask({ model: `${host}/parallel`, history: question, tools: true, streamed });
+  // Only the results are sent; the host must see the question and the calls too.
   const history = client.results(twoResults(asked.calls));
-  checkRepeats(await client.ask({ model, history, tools: true, streamed, previous: asked.responseId }));
+  const previous = asked.responseId;
+  const answer = await client.ask({ model: `${host}/echo`, history, tools: true, streamed, previous });
+  const parts = JSON.parse(answer.text).messages.flatMap((message) => message.parts);
+  assert.ok(parts.some((part) => part.kind === "text" && part.text === QUESTION), answer.text);
+  const ids = (kind) => parts.filter((part) => part.kind === kind).map((part) => part.id);
+  assert.equal(ids("call").length, 2, answer.text);
+  assert.deepEqual(ids("call"), ids("result"));
 }
 
 async function raised({ client, model, streamed, kind }) {

@@ -75,7 +75,12 @@ def results_one_of_them_an_error(client, host, streamed):
 def results_after_a_previous_response(client, host, streamed):
     asked = client.ask(f"{host}/parallel", client.user(QUESTION), True, streamed)
     results = client.results(two_results(asked.calls))
-    check_repeats(client.ask(f"{host}/parallel", results, True, streamed, previous=asked.response_id))
+    # Only the results are sent; the host must see the question and the calls too.
+    answer = client.ask(f"{host}/echo", results, True, streamed, previous=asked.response_id)
+    parts = [part for message in json.loads(answer.text)["messages"] for part in message["parts"]]
+    expect({"kind": "text", "text": QUESTION} in parts, parts)
+    ids = lambda kind: [part["id"] for part in parts if part["kind"] == kind]
+    expect(len(ids("call")) == 2 and ids("call") == ids("result"), parts)
 
 
 def image(client, host, streamed):

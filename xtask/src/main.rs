@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             print!("{HELP}");
             Ok(())
         }
-        Command::Test(extent) => test::run(root, extent),
+        Command::Test(extent) => return test::run(root, extent),
         Command::Tidy => test::tidy_step(root).map(|()| println!("tidy: nothing to complain about")),
         Command::Bench(extent) => bench::run(root, extent),
         Command::Corpus(folder) => corpus::run(root, &folder),

@@ -1,6 +1,7 @@
 //! The steps of a test run: a heading for each, how long it took, and one table at the end.
 
 use std::fmt;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// How many tests a step ran.
@@ -53,11 +54,12 @@ impl Report {
         total
     }
 
-    pub(crate) fn finish(&self) -> Result<(), String> {
+    /// Prints the table and, as the very last line, the sum: scripts read it.
+    pub(crate) fn finish(&self) -> ExitCode {
         println!("\n{self}");
-        let total = self.total();
-        println!("{} passed, {} failed", total.passed, total.failed);
-        if total.failed == 0 { Ok(()) } else { Err("see the steps marked FAILED above".to_owned()) }
+        let Counts { passed, failed } = self.total();
+        println!("{passed} passed, {failed} failed");
+        if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
 
@@ -96,12 +98,12 @@ impl Outcome {
 
     /// A step with tests; failed tests fail it even if its command did not notice.
     pub(crate) fn counted(counts: Counts, result: Result<(), String>) -> Self {
-        let unnoticed = (counts.failed > 0).then(|| format!("{} failed", counts.failed));
-        let failure = result.err().or(unnoticed);
-        if let Some(why) = &failure {
+        let in_numbers = (counts.failed > 0).then(|| format!("{} failed", counts.failed));
+        let in_words = result.err();
+        if let Some(why) = &in_words {
             println!("{why}");
         }
-        Self { counts, failure }
+        Self { counts, failure: in_numbers.or(in_words) }
     }
 }
 
@@ -123,7 +125,7 @@ mod tests {
     fn tests_of_all_steps_are_added() {
         let report = report(&[(3, 0, None), (4, 0, None)]);
         assert_eq!(report.total(), Counts { passed: 7, failed: 0 });
-        assert!(report.finish().is_ok());
+        assert_eq!(report.finish(), ExitCode::SUCCESS);
     }
 
     #[test]
@@ -131,7 +133,7 @@ mod tests {
         let report = report(&[(3, 0, None), (0, 0, Some("clippy complained"))]);
         assert_eq!(report.total(), Counts { passed: 3, failed: 1 });
         assert!(report.to_string().contains("FAILED: clippy complained"));
-        assert!(report.finish().is_err());
+        assert_eq!(report.finish(), ExitCode::FAILURE);
     }
 
     #[test]

@@ -5,14 +5,14 @@
 mod counting;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::{self, cargo};
 use crate::command::TestExtent;
 use crate::report::{Outcome, Report};
 use crate::{sdk, tidy};
 
-pub(crate) fn run(root: &Path, extent: TestExtent) -> Result<(), String> {
+pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
     let mut report = Report::default();
     report.step("formatting", || plain(root, &["fmt", "--all", "--check"]));
     report.step("tidy", || Outcome::plain(tidy_step(root)));
