@@ -1,1 +1,3 @@
-//! gateway
+//! The service: three client APIs over any back end.
+
+pub mod config;
