@@ -118,7 +118,10 @@ impl Route {
         Box::pin(async move {
             let mut last = TurnError::new(
                 ErrorKind::Unavailable,
-                format!("model: no back end is configured for `{}`; add one to its targets", turn.request.model),
+                format!(
+                    "model: no back end is configured for `{}`; add one to its targets",
+                    turn.request.model
+                ),
             );
             for target in &route.targets {
                 match target.backend.start(target.turn(&turn)).await {

@@ -1,6 +1,5 @@
 //! Connections to a host, and what every request to it carries.
 
-use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -38,29 +37,23 @@ pub struct Tls(rustls::ClientConfig);
 
 impl Tls {
     /// Reads the system's root certificates. A system without any can still reach `http://` hosts.
-    pub fn load() -> Self {
-        let builder = rustls::ClientConfig::builder_with_provider(
-            rustls::crypto::ring::default_provider().into(),
-        )
-        .with_safe_default_protocol_versions();
-        let rooted = builder.map_err(io::Error::other).and_then(|builder| {
-            builder.with_native_roots().map(rustls::ConfigBuilder::with_no_client_auth)
-        });
-        match rooted {
-            Ok(config) => Self(config),
+    pub fn load() -> Result<Self, AssembleError> {
+        let builder = || {
+            rustls::ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
+                .with_safe_default_protocol_versions()
+                .map_err(|error| AssembleError::Tls { source: error })
+        };
+        let rooted = match builder()?.with_native_roots() {
+            Ok(rooted) => rooted,
             Err(error) => {
-                tracing::warn!(%error, "no root certificates found: https hosts cannot be reached; install ca-certificates");
-                Self::without_roots()
+                tracing::warn!(
+                    %error,
+                    "no root certificates found, so https hosts cannot be reached; install ca-certificates"
+                );
+                builder()?.with_root_certificates(rustls::RootCertStore::empty())
             }
-        }
-    }
-
-    fn without_roots() -> Self {
-        Self(
-            rustls::ClientConfig::builder()
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth(),
-        )
+        };
+        Ok(Self(rooted.with_no_client_auth()))
     }
 }
 
@@ -68,7 +61,9 @@ impl Tls {
 #[derive(Debug, Error)]
 pub enum AssembleError {
     /// A dialect nobody implements.
-    #[error("upstream `{upstream}`: there is no dialect `{dialect}`; use anthropic-messages, openai-chat or openai-responses")]
+    #[error(
+        "upstream `{upstream}`: there is no dialect `{dialect}`; use anthropic-messages, openai-chat or openai-responses"
+    )]
     UnknownDialect {
         /// The upstream.
         upstream: String,
@@ -84,13 +79,23 @@ pub enum AssembleError {
         base_url: String,
     },
     /// A key with characters no header carries.
-    #[error("upstream `{upstream}`: its api_key holds characters that no HTTP header can carry; check for line breaks")]
+    #[error(
+        "upstream `{upstream}`: its api_key holds characters that no HTTP header can carry; check for line breaks"
+    )]
     BadKey {
         /// The upstream.
         upstream: String,
     },
+    /// The TLS library refused its own defaults.
+    #[error("preparing TLS for https hosts failed; please report this")]
+    Tls {
+        /// Why.
+        source: rustls::Error,
+    },
     /// A route to an upstream that is not configured.
-    #[error("model `{model}`: there is no upstream `{upstream}`; add [upstreams.{upstream}] or correct the name")]
+    #[error(
+        "model `{model}`: there is no upstream `{upstream}`; add [upstreams.{upstream}] or correct the name"
+    )]
     UnknownUpstream {
         /// The model or pattern.
         model: String,
@@ -100,7 +105,7 @@ pub enum AssembleError {
 }
 
 /// The client for a host. No connection is opened yet.
-pub(super) fn connect(config: &UpstreamConfig, tls: &Tls) -> Result<Client, AssembleError> {
+pub(super) fn connect(config: &UpstreamConfig, tls: &Tls) -> Client {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -112,20 +117,18 @@ pub(super) fn connect(config: &UpstreamConfig, tls: &Tls) -> Result<Client, Asse
         .enable_http1()
         .enable_http2()
         .wrap_connector(tcp);
-    Ok(hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+    hyper_util::client::legacy::Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE_CONNECTION)
         .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
         .pool_timer(TokioTimer::new())
         .timer(TokioTimer::new())
-        .build(connector))
+        .build(connector)
 }
 
 /// The base URL followed by `path`; a query of the base URL stays at the end.
 pub(super) fn join(config: &UpstreamConfig, path: &str) -> Result<Uri, AssembleError> {
-    let refused = || AssembleError::BadUrl {
-        upstream: config.name.to_string(),
-        base_url: config.base_url.to_string(),
-    };
+    let refused =
+        || AssembleError::BadUrl { upstream: config.name.to_string(), base_url: config.base_url.to_string() };
     if !matches!(config.base_url.scheme_str(), Some("http" | "https")) {
         return Err(refused());
     }
@@ -179,7 +182,10 @@ mod tests {
         assert_eq!(joined("https://h/v1").as_deref(), Some("https://h/v1/messages"));
         assert_eq!(joined("http://h:1/v1/").as_deref(), Some("http://h:1/v1/messages"));
         assert_eq!(joined("http://h").as_deref(), Some("http://h/messages"));
-        assert_eq!(joined("https://h/v1?api-version=2").as_deref(), Some("https://h/v1/messages?api-version=2"));
+        assert_eq!(
+            joined("https://h/v1?api-version=2").as_deref(),
+            Some("https://h/v1/messages?api-version=2")
+        );
         assert_eq!(joined("ftp://h/v1"), None);
         assert_eq!(joined("/v1"), None);
     }

@@ -57,7 +57,9 @@ impl Host {
     }
 
     pub(super) fn too_large(&self, limit: usize) -> TurnError {
-        self.upstream(&format!("sent a reply of more than {limit} bytes: ask for a smaller one, or for a stream"))
+        self.upstream(&format!(
+            "sent a reply of more than {limit} bytes: ask for a smaller one, or for a stream"
+        ))
     }
 
     pub(super) fn redirected(&self, headers: &HeaderMap) -> TurnError {
@@ -69,7 +71,8 @@ impl Host {
     pub(super) async fn sent_a_page(&self, body: HostBody) -> TurnError {
         let page = body.collect(MAX_PAGE_BYTES).await.unwrap_or_default();
         let page = String::from_utf8_lossy(&page);
-        let shown: String = page.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SHOWN_CHARS).collect();
+        let shown: String =
+            page.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SHOWN_CHARS).collect();
         self.upstream(&format!("answered with an HTML page instead of a reply: check its base_url ({shown})"))
     }
 

@@ -21,7 +21,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use serde::Deserialize;
 use toolgate_dialect::UpstreamDialect;
-use toolgate_model::{Delivery, DialectId, TurnError};
+use toolgate_model::{Delivery, DialectId, Translated, TurnError};
 
 use self::body::HostBody;
 use self::client::Client;
@@ -75,7 +75,7 @@ impl Upstream {
         let inner = Inner {
             host: Host { name: Arc::from(config.name.as_str()) },
             dialect,
-            client: client::connect(config, tls)?,
+            client: client::connect(config, tls),
             turns,
             count,
             headers: client::headers(config, dialect.id())?,
@@ -133,11 +133,7 @@ impl Inner {
     }
 
     /// One request, up to its first event.
-    async fn attempt(
-        &self,
-        turn: &Turn,
-        prepared: &Prepared,
-    ) -> Result<toolgate_model::Translated<AnswerBody>, TurnError> {
+    async fn attempt(&self, turn: &Turn, prepared: &Prepared) -> Result<Translated<AnswerBody>, TurnError> {
         let accept = match turn.request.delivery {
             Delivery::Whole => "application/json",
             Delivery::Stream(_) => "text/event-stream",
@@ -164,11 +160,11 @@ impl Inner {
                 let reply = self.dialect.read_reply(&bytes)?;
                 losses.append(reply.losses);
                 let mut batch = Batch::from(reply.value.into_events());
-                events::rename(mode.names(), &mut batch.events);
+                events::rename(&mode.names(), &mut batch.events);
                 AnswerBody::Events(Box::pin(futures_util::stream::iter([Ok(batch)])))
             }
         };
-        Ok(toolgate_model::Translated { value, losses })
+        Ok(Translated { value, losses })
     }
 
     async fn relay_whole(&self, body: HostBody) -> Result<AnswerBody, TurnError> {
@@ -195,8 +191,8 @@ impl Inner {
         let response = self.send(uri, turn, prepared.body, "application/json").await?;
         let body = HostBody::new(response.into_body(), &self.host, self.timeouts.idle);
         let bytes = body.collect(MAX_ERROR_BYTES).await?;
-        let counted: Counted =
-            serde_json::from_slice(&bytes).map_err(|error| self.host.spoke_rubbish("a token count").caused_by(error))?;
+        let counted: Counted = serde_json::from_slice(&bytes)
+            .map_err(|error| self.host.spoke_rubbish("a token count").caused_by(error))?;
         Ok(counted.input_tokens)
     }
 

@@ -41,7 +41,10 @@ pub(super) fn prepare(dialect: &dyn UpstreamDialect, turn: &Turn) -> Result<Prep
     let Some(body) = with_host_model(&body, turn) else {
         return Err(TurnError::new(
             toolgate_model::ErrorKind::Internal,
-            format!("naming the model in a request written as {}: it has no `model`; please report this", dialect.id()),
+            format!(
+                "naming the model in a request written as {}: it has no `model`; please report this",
+                dialect.id()
+            ),
         ));
     };
     Ok(Prepared { body, losses: written.losses, mode: Mode::Translate(written.names) })

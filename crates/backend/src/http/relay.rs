@@ -138,11 +138,12 @@ fn end_of_last_frame(held: &[u8], bytes: &[u8]) -> usize {
     };
     for end in memchr::memrchr2_iter(b'\n', b'\r', bytes).map(|index| held.len() + index) {
         let before = |back: usize| end.checked_sub(back).map(at);
-        let ends_empty_line = match (at(end), before(1), before(2)) {
-            (b'\n', Some(b'\n'), _) | (b'\r', Some(b'\r' | b'\n'), _) => true,
-            (b'\n', Some(b'\r'), Some(b'\n' | b'\r')) => true,
-            _ => false,
-        };
+        let ends_empty_line = matches!(
+            (at(end), before(1), before(2)),
+            (b'\n', Some(b'\n'), _)
+                | (b'\r', Some(b'\r' | b'\n'), _)
+                | (b'\n', Some(b'\r'), Some(b'\n' | b'\r'))
+        );
         if ends_empty_line {
             return end + 1 - held.len();
         }

@@ -41,7 +41,8 @@ mod tests {
     #[test]
     fn waits_double_up_to_the_longest() {
         let error = TurnError::upstream("cut");
-        let waits: Vec<_> = (0..4).map(|tried| wait(&RETRY, tried, &error).map(|wait| wait.as_millis())).collect();
+        let waits: Vec<_> =
+            (0..4).map(|tried| wait(&RETRY, tried, &error).map(|wait| wait.as_millis())).collect();
         assert_eq!(waits, [Some(100), Some(200), Some(250), None]);
     }
 
@@ -62,7 +63,12 @@ mod tests {
 
     #[test]
     fn both_retry_headers_are_read() {
-        let headers = |name, value| HeaderMap::from_iter([(http::HeaderName::from_static(name), http::HeaderValue::from_static(value))]);
+        let headers = |name, value| {
+            HeaderMap::from_iter([(
+                http::HeaderName::from_static(name),
+                http::HeaderValue::from_static(value),
+            )])
+        };
         assert_eq!(asked_for(&headers("retry-after", "2")), Some(Duration::from_secs(2)));
         assert_eq!(asked_for(&headers("retry-after-ms", "1500")), Some(Duration::from_millis(1500)));
         assert_eq!(asked_for(&headers("retry-after", "-1")), None);

@@ -18,17 +18,17 @@ pub(super) fn replace_model(body: &Bytes, model: &str) -> Option<Bytes> {
 /// Where the value of the top-level `model` stands.
 fn model_value(body: &[u8]) -> Option<(usize, usize)> {
     const FIRST_FIELD: &[u8] = b"{\"model\":\"";
+    #[derive(Deserialize)]
+    struct Body<'a> {
+        #[serde(borrow)]
+        model: &'a RawValue,
+    }
     if let Some(rest) = body.strip_prefix(FIRST_FIELD) {
         // Most clients write the model first, and no known model's name needs an escape.
         let length = memchr::memchr2(b'"', b'\\', rest)?;
         if rest[length] == b'"' {
             return Some((FIRST_FIELD.len() - 1, FIRST_FIELD.len() + length + 1));
         }
-    }
-    #[derive(Deserialize)]
-    struct Body<'a> {
-        #[serde(borrow)]
-        model: &'a RawValue,
     }
     let found: Body<'_> = serde_json::from_slice(body).ok()?;
     // The raw value is a part of the body's own text, so its address tells where it stands.
