@@ -109,13 +109,22 @@ fn subjects(words: &str) -> Vec<&str> {
     let Some((_, after)) = words.split_once("for ") else { return vec![words] };
     let sentence = after.split(['.', '\n', '?', '!', ';']).next().unwrap_or(after);
     let parts = sentence.split(',').flat_map(|part| part.split(" and "));
-    let named: Vec<&str> = parts
-        .map(|part| {
-            part.trim().trim_start_matches("and ").trim_start_matches("for ").trim_matches(['"', '\'', ' '])
-        })
-        .filter(|part| !part.is_empty() && !["then", "also", "call", "and"].contains(part))
-        .collect();
+    let named: Vec<&str> = parts.map(without_linking_words).filter(|part| !part.is_empty()).collect();
     if named.is_empty() { vec![words] } else { named }
+}
+
+/// `then call` and the like join two requests and are no part of either.
+fn without_linking_words(part: &str) -> &str {
+    const LINKING: [&str; 7] = ["and", "for", "then", "also", "call", "use", "please"];
+    let is_linking = |word: &str| LINKING.contains(&word.to_ascii_lowercase().as_str());
+    let mut part = part.trim();
+    while let Some(word) = part.split_whitespace().next().filter(|word| is_linking(word)) {
+        part = part[word.len()..].trim_start();
+    }
+    while let Some(word) = part.split_whitespace().next_back().filter(|word| is_linking(word)) {
+        part = part[..part.len() - word.len()].trim_end();
+    }
+    part.trim_matches(['"', '\'', ' '])
 }
 
 fn plan(tool: &Tool, subject: &str) -> Option<PlannedCall> {
