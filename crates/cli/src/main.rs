@@ -1,2 +1,4 @@
 //! The binary.
+mod config;
+mod environment;
 fn main() {}
