@@ -9,7 +9,9 @@
 //! line in [`registry`]. No dialect names another dialect.
 
 pub mod anthropic_messages;
+pub mod conformance;
 pub mod frame;
+pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod registry;

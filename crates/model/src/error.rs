@@ -82,9 +82,12 @@ impl ErrorKind {
     /// True where the same request may succeed at another time or another host.
     pub fn is_transient(self) -> bool {
         match self {
-            Self::RateLimited | Self::Internal | Self::Upstream | Self::Unavailable | Self::Timeout | Self::Overloaded => {
-                true
-            }
+            Self::RateLimited
+            | Self::Internal
+            | Self::Upstream
+            | Self::Unavailable
+            | Self::Timeout
+            | Self::Overloaded => true,
             Self::InvalidRequest
             | Self::Authentication
             | Self::Billing
@@ -119,7 +122,15 @@ pub struct TurnError {
 impl TurnError {
     /// An error with nothing but a kind and a message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), status: None, code: None, param: None, retry_after: None, source: None }
+        Self {
+            kind,
+            message: message.into(),
+            status: None,
+            code: None,
+            param: None,
+            retry_after: None,
+            source: None,
+        }
     }
 
     /// The request is at fault.

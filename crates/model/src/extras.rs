@@ -86,7 +86,8 @@ impl Extras {
             return owned.fields.clone();
         }
         for name in owned.fields.keys() {
-            losses.unknown_to(dialect, if place.is_empty() { name.clone() } else { format!("{place}.{name}") });
+            losses
+                .unknown_to(dialect, if place.is_empty() { name.clone() } else { format!("{place}.{name}") });
         }
         Fields::new()
     }

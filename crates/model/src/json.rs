@@ -130,3 +130,57 @@ impl<'de, M: MapAccess<'de>> MapAccess<'de> for FieldsLeft<'de, M> {
         seed.deserialize(value).map_err(de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Circle {
+        radius: JsonText,
+    }
+
+    #[derive(Debug, PartialEq)]
+    enum Shape {
+        Circle(Circle),
+        Other(String, Value),
+    }
+
+    impl<'de> Tagged<'de> for Shape {
+        fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
+            match tag {
+                "circle" => Circle::deserialize(fields).map(Self::Circle),
+                other => Ok(Self::Other(other.to_owned(), Value::deserialize(fields)?)),
+            }
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Shape {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            read_tagged(deserializer)
+        }
+    }
+
+    #[test]
+    fn the_tag_may_stand_anywhere_and_text_is_kept() {
+        let radius = |text: &str| Shape::Circle(Circle { radius: JsonText::parse(text).unwrap() });
+        let check =
+            |text: &str, expect: Shape| assert_eq!(serde_json::from_str::<Shape>(text).unwrap(), expect);
+        check(r#"{"type":"circle","radius":{ "a": 1.0 }}"#, radius(r#"{ "a": 1.0 }"#));
+        check(r#"{"radius":{"a":1.0},"type":"circle"}"#, radius(r#"{"a":1.0}"#));
+        check(
+            r#"{"x":1,"type":"blob","y":2}"#,
+            Shape::Other("blob".into(), serde_json::json!({"x":1,"y":2})),
+        );
+        check("{}", Shape::Other(String::new(), serde_json::json!({})));
+        assert!(serde_json::from_str::<Shape>(r#"{"type":"circle"}"#).is_err());
+    }
+
+    #[test]
+    fn json_text_keeps_its_bytes_and_compares_by_meaning() {
+        let text = JsonText::parse(r#"{"b":1, "a":"\u00e9"}"#).unwrap();
+        assert_eq!(text.as_str(), r#"{"b":1, "a":"\u00e9"}"#);
+        assert_eq!(text, JsonText::parse(r#"{"a":"é","b":1}"#).unwrap());
+        assert!(text.is_object());
+    }
+}

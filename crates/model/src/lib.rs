@@ -37,8 +37,9 @@ pub use ids::{CallId, ModelName, ReplyId, ToolName};
 pub use json::JsonText;
 pub use loss::{Loss, Losses, Translated};
 pub use message::{
-    AssistantMessage, Audio, Block, Document, Image, Message, Part, Reasoning, ReasoningKind, ReasoningPart, Seal,
-    Source, SystemMessage, SystemRole, Text, ToolCall, ToolOutcome, ToolResult, ToolResults, UserMessage,
+    AssistantMessage, Audio, Block, Document, Image, Message, Part, Reasoning, ReasoningKind, ReasoningPart,
+    Seal, Source, SystemMessage, SystemRole, Text, ToolCall, ToolOutcome, ToolResult, ToolResults,
+    UserMessage,
 };
 pub use reply::Reply;
 pub use request::{

@@ -200,7 +200,9 @@ impl Source {
     pub fn from_url(url: String) -> Self {
         let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
         match inline {
-            Some((media_type, data)) => Self::Base64 { media_type: media_type.to_owned(), data: data.to_owned() },
+            Some((media_type, data)) => {
+                Self::Base64 { media_type: media_type.to_owned(), data: data.to_owned() }
+            }
             None => Self::Url(url),
         }
     }

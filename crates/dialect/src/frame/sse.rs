@@ -1,0 +1,252 @@
+//! Server-sent events, read and written as the HTML standard says (section 9.2, "Server-sent events").
+//!
+//! The decoder keeps positions relative to the start of the open frame. A frame with one data line, which is every
+//! frame of a model API, is handed out without a copy.
+
+mod write;
+
+use std::ops::Range;
+
+use super::FrameError;
+use super::window::Window;
+
+pub use write::{write_comment, write_data, write_event};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Cuts a byte stream into server-sent events.
+#[derive(Debug)]
+pub struct SseDecoder {
+    /// Starts at the open frame.
+    window: Window,
+    open: OpenFrame,
+    /// The data of a frame with several data lines.
+    joined: Vec<u8>,
+    /// A `\r` ended the last line, so a `\n` right after it belongs to that line end.
+    after_carriage_return: bool,
+    at_stream_start: bool,
+    limit: usize,
+    failed: Option<FrameError>,
+}
+
+/// One event of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SseFrame<'a> {
+    /// The event's name, empty when the frame has none.
+    pub event: &'a str,
+    /// The data lines, joined by `\n`.
+    pub data: &'a str,
+}
+
+impl SseDecoder {
+    /// A decoder that refuses frames of more than `max_frame_bytes` bytes, field names and line ends included.
+    pub fn new(max_frame_bytes: usize) -> Self {
+        Self {
+            window: Window::default(),
+            open: OpenFrame::default(),
+            joined: Vec::new(),
+            after_carriage_return: false,
+            at_stream_start: true,
+            limit: max_frame_bytes,
+            failed: None,
+        }
+    }
+
+    /// Adds bytes as they came from the wire. Take all frames before the next push: only that bounds the memory.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.failed.is_none() {
+            self.window.push(bytes);
+        }
+    }
+
+    /// The next whole frame, or `None` when more bytes are needed.
+    pub fn next_frame(&mut self) -> Result<Option<SseFrame<'_>>, FrameError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let Some(frame) = self.find_frame().map_err(|error| *self.failed.insert(error))? else {
+            return Ok(None);
+        };
+        let bytes = self.window.take(frame.length);
+        let data = match frame.data {
+            Data::One(line) => &bytes[line],
+            Data::None | Data::Joined => &self.joined,
+        };
+        let texts = std::str::from_utf8(&bytes[frame.event])
+            .and_then(|event| Ok(SseFrame { event, data: std::str::from_utf8(data)? }));
+        texts.map(Some).map_err(|_| *self.failed.insert(FrameError::NotUtf8))
+    }
+
+    /// The stream is over. Call when `next_frame` gave `None`.
+    ///
+    /// # Errors
+    /// `Truncated` when a part of a frame is left over: an event name or data that no empty line dispatched, or a
+    /// line without its end. An unfinished comment is no loss.
+    pub fn end(&mut self) -> Result<(), FrameError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let unfinished_line = match self.window.unread().get(self.open.line_start) {
+            None | Some(b':') => false,
+            Some(_) => true,
+        };
+        if unfinished_line || self.open.has_fields() { Err(FrameError::Truncated) } else { Ok(()) }
+    }
+
+    /// Reads lines until one ends a frame that has data.
+    fn find_frame(&mut self) -> Result<Option<ReadyFrame>, FrameError> {
+        if self.at_stream_start && !self.skip_byte_order_mark() {
+            return Ok(None);
+        }
+        while let Some(line) = self.next_line()? {
+            if line.content.is_empty() {
+                let frame = std::mem::take(&mut self.open);
+                if !matches!(frame.data, Data::None) {
+                    return Ok(Some(ReadyFrame { event: frame.event, data: frame.data, length: line.next }));
+                }
+                self.window.take(line.next);
+                continue;
+            }
+            self.read_field(line.content);
+            if self.open.has_fields() {
+                self.open.line_start = line.next;
+                self.open.scanned = line.next;
+            } else {
+                // Nothing of the frame is kept yet, so comments between frames never add up to a large frame.
+                self.window.take(line.next);
+                self.open = OpenFrame::default();
+            }
+        }
+        Ok(None)
+    }
+
+    /// False when it needs more bytes to know whether the stream begins with the mark.
+    fn skip_byte_order_mark(&mut self) -> bool {
+        let unread = self.window.unread();
+        if unread.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(unread) {
+            return false;
+        }
+        if unread.starts_with(BYTE_ORDER_MARK) {
+            self.window.take(BYTE_ORDER_MARK.len());
+        }
+        self.at_stream_start = false;
+        true
+    }
+
+    fn next_line(&mut self) -> Result<Option<Line>, FrameError> {
+        self.finish_line_end();
+        let unread = self.window.unread();
+        let found = memchr::memchr2(b'\n', b'\r', &unread[self.open.scanned..])
+            .map(|offset| self.open.scanned + offset);
+        let end = found.unwrap_or(unread.len());
+        if end > self.limit {
+            return Err(FrameError::TooLarge { limit: self.limit });
+        }
+        if found.is_none() {
+            self.open.scanned = end;
+            return Ok(None);
+        }
+        let next = match unread[end..] {
+            [b'\r', b'\n', ..] => end + 2,
+            [b'\r'] => {
+                self.after_carriage_return = true;
+                end + 1
+            }
+            _ => end + 1,
+        };
+        Ok(Some(Line { content: self.open.line_start..end, next }))
+    }
+
+    /// Passes the `\n` of a `\r\n` that was split over two pushes.
+    fn finish_line_end(&mut self) {
+        if !self.after_carriage_return {
+            return;
+        }
+        let Some(next) = self.window.unread().get(self.open.line_start) else { return };
+        self.after_carriage_return = false;
+        if *next != b'\n' {
+            return;
+        }
+        if self.open.has_fields() {
+            self.open.line_start += 1;
+            self.open.scanned = self.open.line_start;
+        } else {
+            self.window.take(1);
+        }
+    }
+
+    /// Keeps what the line says about the frame. Comments, `id`, `retry` and unknown fields say nothing to us.
+    fn read_field(&mut self, line: Range<usize>) {
+        let unread = self.window.unread();
+        let content = &unread[line.clone()];
+        if let Some(skipped) = value_offset(content, b"data") {
+            let value = line.start + skipped..line.end;
+            self.open.data = match std::mem::take(&mut self.open.data) {
+                Data::None => Data::One(value),
+                Data::One(first) => {
+                    self.joined.clear();
+                    self.joined.extend_from_slice(&unread[first]);
+                    self.joined.push(b'\n');
+                    self.joined.extend_from_slice(&unread[value]);
+                    Data::Joined
+                }
+                Data::Joined => {
+                    self.joined.push(b'\n');
+                    self.joined.extend_from_slice(&unread[value]);
+                    Data::Joined
+                }
+            };
+        } else if let Some(skipped) = value_offset(content, b"event") {
+            self.open.event = line.start + skipped..line.end;
+        }
+    }
+}
+
+/// What is known of the frame that is being read. Positions count from the start of the window.
+#[derive(Debug, Default)]
+struct OpenFrame {
+    event: Range<usize>,
+    data: Data,
+    line_start: usize,
+    /// Where the search for the line's end goes on: nothing is searched twice.
+    scanned: usize,
+}
+
+impl OpenFrame {
+    fn has_fields(&self) -> bool {
+        !matches!(self.data, Data::None) || !self.event.is_empty()
+    }
+}
+
+#[derive(Debug, Default)]
+enum Data {
+    #[default]
+    None,
+    One(Range<usize>),
+    /// Several lines: the value is in `SseDecoder::joined`.
+    Joined,
+}
+
+struct ReadyFrame {
+    event: Range<usize>,
+    data: Data,
+    length: usize,
+}
+
+struct Line {
+    content: Range<usize>,
+    next: usize,
+}
+
+/// Where the value of the field begins, if the line is that field. A field without a colon has an empty value.
+fn value_offset(line: &[u8], field: &[u8]) -> Option<usize> {
+    match line.strip_prefix(field)? {
+        [] => Some(field.len()),
+        [b':', b' ', ..] => Some(field.len() + 2),
+        [b':', ..] => Some(field.len() + 1),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

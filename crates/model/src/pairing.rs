@@ -1,0 +1,244 @@
+//! Which result answers which call. Clients send strange ids: empty, too long, the same `call_0` in every turn, two
+//! results for one call, results for no call. Here they are refused or repaired (D2), and given ids a host accepts,
+//! the same for a call and its result (T23).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::error::TurnError;
+use crate::loss::Losses;
+use crate::message::{Block, Message, Part, ToolResult, UserMessage};
+
+/// A call's place: message and block.
+type Place = (usize, usize);
+
+/// Refuses what the strict dialects refuse: a result for no call, two results for one call, an id used twice in one
+/// assistant message. An id used again in a later turn is fine.
+pub fn check(messages: &[Message]) -> Result<(), TurnError> {
+    let mut calls = Calls::default();
+    for (index, message) in messages.iter().enumerate() {
+        match message {
+            Message::Assistant(_) => {
+                if let Some(id) = calls.enter(index, message) {
+                    return Err(TurnError::invalid_param(
+                        format!("messages[{index}]"),
+                        format!(
+                            "the assistant message has two tool calls with the id `{id}`: give each call its own id"
+                        ),
+                    ));
+                }
+            }
+            Message::ToolResults(results) => {
+                for result in &results.results {
+                    calls.answer(result).map_err(|fault| fault.into_error(result))?;
+                }
+            }
+            Message::System(_) | Message::User(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Mends what lenient dialects accept: a result for no call becomes user text, a second result for a call is left
+/// out. Both are reported (T25).
+pub fn repair(messages: &mut Vec<Message>, losses: &mut Losses) {
+    let mut calls = Calls::default();
+    let mut index = 0;
+    while index < messages.len() {
+        calls.enter(index, &messages[index]);
+        let mut orphans = Vec::new();
+        if let Message::ToolResults(results) = &mut messages[index] {
+            results.results.retain(|result| match calls.answer(result) {
+                Ok(_) => true,
+                Err(Fault::NoSuchCall) => {
+                    losses.add(
+                        "tool result",
+                        format!("no call has the id `{}`: sent as user text", result.call),
+                    );
+                    orphans.push(orphan_text(result));
+                    false
+                }
+                Err(Fault::AnsweredTwice) => {
+                    losses.add("tool result", format!("the call `{}` has a result already", result.call));
+                    false
+                }
+            });
+            if results.results.is_empty() {
+                messages.remove(index);
+            } else {
+                index += 1;
+            }
+            let added = orphans.len();
+            messages.splice(index..index, orphans);
+            index += added;
+        } else {
+            index += 1;
+        }
+    }
+}
+
+/// What ids a host accepts.
+#[derive(Clone, Copy, Debug)]
+pub struct IdRules {
+    /// The most characters.
+    pub max_len: usize,
+    /// The characters.
+    pub allowed: fn(char) -> bool,
+}
+
+/// The ids of a conversation's calls and results as a host accepts them.
+#[derive(Debug, Default)]
+pub struct HostIds {
+    calls: HashMap<Place, String>,
+    results: HashMap<Place, String>,
+    order: HashMap<usize, Vec<usize>>,
+}
+
+/// Gives every call and its result an id the host accepts: valid unique ids stay, so that prompt caches hit.
+pub fn host_ids(messages: &[Message], rules: &IdRules) -> HostIds {
+    let mut ids = HostIds::default();
+    let mut used = HashSet::new();
+    let mut calls = Calls::default();
+    for (index, message) in messages.iter().enumerate() {
+        calls.enter(index, message);
+        match message {
+            Message::Assistant(assistant) => {
+                for (block, content) in assistant.content.iter().enumerate() {
+                    if let Block::ToolCall(call) = content {
+                        let id = unique(&accepted(call.id.as_str(), rules), &mut used, rules);
+                        ids.calls.insert((index, block), id);
+                    }
+                }
+            }
+            Message::ToolResults(results) => {
+                let mut order: Vec<(Place, usize)> = Vec::new();
+                for (at, result) in results.results.iter().enumerate() {
+                    let place = calls.answer(result).unwrap_or((usize::MAX, at));
+                    let id = ids
+                        .calls
+                        .get(&place)
+                        .cloned()
+                        .unwrap_or_else(|| accepted(result.call.as_str(), rules));
+                    ids.results.insert((index, at), id);
+                    order.push((place, at));
+                }
+                order.sort_unstable();
+                ids.order.insert(index, order.into_iter().map(|(_, at)| at).collect());
+            }
+            Message::System(_) | Message::User(_) => {}
+        }
+    }
+    ids
+}
+
+impl HostIds {
+    /// The id of the call that is this block of this message.
+    pub fn call(&self, message: usize, block: usize) -> &str {
+        self.calls.get(&(message, block)).map_or("", String::as_str)
+    }
+
+    /// The id for this result of this message: its call's.
+    pub fn result(&self, message: usize, result: usize) -> &str {
+        self.results.get(&(message, result)).map_or("", String::as_str)
+    }
+
+    /// A message's results in the order of their calls (T25).
+    pub fn results_in_order(&self, message: usize) -> &[usize] {
+        self.order.get(&message).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Shortens and cleans a name, with a hash of the original so that two names stay two. Valid ones stay as they are.
+pub fn shortened(name: &str, max_len: usize, allowed: fn(char) -> bool) -> String {
+    let valid = !name.is_empty() && name.chars().count() <= max_len && name.chars().all(allowed);
+    if valid {
+        return name.to_owned();
+    }
+    let suffix = format!("_{:08x}", fnv1a(name));
+    let clean = |c: char| if allowed(c) { c } else { '_' };
+    let kept: String = name.chars().map(clean).take(max_len.saturating_sub(suffix.len())).collect();
+    kept + &suffix
+}
+
+/// The calls met so far, by id; a later call takes the id over.
+#[derive(Default)]
+struct Calls(HashMap<String, (Place, Answered)>);
+
+#[derive(PartialEq)]
+enum Answered {
+    No,
+    Yes,
+}
+
+enum Fault {
+    NoSuchCall,
+    AnsweredTwice,
+}
+
+impl Calls {
+    /// Notes a message's calls; returns an id that stands twice in it.
+    fn enter(&mut self, index: usize, message: &Message) -> Option<String> {
+        let Message::Assistant(assistant) = message else { return None };
+        let mut twice = None;
+        for (block, content) in assistant.content.iter().enumerate() {
+            let Block::ToolCall(call) = content else { continue };
+            let earlier = self.0.insert(call.id.as_str().to_owned(), ((index, block), Answered::No));
+            if earlier.is_some_and(|((message, _), _)| message == index) {
+                twice = Some(call.id.as_str().to_owned());
+            }
+        }
+        twice
+    }
+
+    fn answer(&mut self, result: &ToolResult) -> Result<Place, Fault> {
+        let (place, answered) = self.0.get_mut(result.call.as_str()).ok_or(Fault::NoSuchCall)?;
+        if *answered == Answered::Yes {
+            return Err(Fault::AnsweredTwice);
+        }
+        *answered = Answered::Yes;
+        Ok(*place)
+    }
+}
+
+impl Fault {
+    fn into_error(self, result: &ToolResult) -> TurnError {
+        let id = &result.call;
+        TurnError::invalid(match self {
+            Self::NoSuchCall => format!(
+                "the tool_result for `{id}` answers no tool_use of an earlier assistant message: send the assistant \
+                 message with that call before it"
+            ),
+            Self::AnsweredTwice => format!("the tool_use `{id}` has two tool_results: send one"),
+        })
+    }
+}
+
+fn orphan_text(result: &ToolResult) -> Message {
+    let mut content = vec![Part::text(format!("Result of the tool call {}:", result.call))];
+    content.extend(result.content.iter().cloned());
+    Message::User(UserMessage { content, extras: crate::Extras::NONE })
+}
+
+fn accepted(id: &str, rules: &IdRules) -> String {
+    if id.is_empty() { "call".to_owned() } else { shortened(id, rules.max_len, rules.allowed) }
+}
+
+/// Numbers an id that was used before.
+fn unique(id: &str, used: &mut HashSet<String>, rules: &IdRules) -> String {
+    let mut candidate = id.to_owned();
+    let mut occurrence = 2;
+    while !used.insert(candidate.clone()) {
+        let suffix = format!("_{occurrence}");
+        let kept: String = id.chars().take(rules.max_len.saturating_sub(suffix.len())).collect();
+        candidate = kept + &suffix;
+        occurrence += 1;
+    }
+    candidate
+}
+
+/// A small stable hash: names must come out the same on every machine and in every version.
+fn fnv1a(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Strange ids, refused or repaired.
+
+use super::*;
+use crate::message::{AssistantMessage, ToolCall, ToolOutcome, ToolResults};
+use crate::tool::CallKind;
+use crate::{CallId, Extras};
+
+const RULES: IdRules = IdRules { max_len: 12, allowed: |c| c.is_ascii_alphanumeric() || c == '_' };
+
+fn calls(ids: &[&str]) -> Message {
+    let call = |id: &&str| {
+        Block::ToolCall(ToolCall {
+            id: CallId::from(*id),
+            name: "f".into(),
+            kind: CallKind::Function,
+            arguments: "{}".into(),
+            extras: Extras::NONE,
+        })
+    };
+    Message::Assistant(AssistantMessage { content: ids.iter().map(call).collect(), extras: Extras::NONE })
+}
+
+fn results(ids: &[&str]) -> Message {
+    let result = |id: &&str| ToolResult {
+        call: CallId::from(*id),
+        kind: CallKind::Function,
+        content: vec![Part::text("ok")],
+        outcome: ToolOutcome::Success,
+        extras: Extras::NONE,
+    };
+    Message::ToolResults(ToolResults { results: ids.iter().map(result).collect() })
+}
+
+#[test]
+fn strict_dialects_refuse_what_does_not_pair() {
+    let refused = |messages: &[Message]| check(messages).map_err(|error| error.message);
+    assert_eq!(refused(&[calls(&["a", "b"]), results(&["b", "a"])]), Ok(()));
+    assert_eq!(refused(&[calls(&["a"]), results(&["a"]), calls(&["a"]), results(&["a"])]), Ok(()));
+    assert!(refused(&[results(&["a"])]).unwrap_err().contains("answers no tool_use"));
+    assert!(refused(&[calls(&["a"]), results(&["a", "a"])]).unwrap_err().contains("two tool_results"));
+    assert!(refused(&[calls(&["a", "a"])]).unwrap_err().contains("two tool calls with the id `a`"));
+}
+
+#[test]
+fn lenient_dialects_keep_orphans_as_text_and_drop_doubles() {
+    // T25
+    let mut losses = Losses::default();
+    let mut messages = vec![calls(&["a"]), results(&["x", "a", "a"])];
+    repair(&mut messages, &mut losses);
+    let Message::User(orphan) = &messages[2] else { panic!("{messages:?}") };
+    assert_eq!(messages[1], results(&["a"]));
+    assert_eq!(orphan.content[0], Part::text("Result of the tool call x:"));
+    assert!(losses.contains("tool result"));
+
+    let mut only_orphans = vec![results(&["x"])];
+    repair(&mut only_orphans, &mut losses);
+    assert!(matches!(only_orphans[..], [Message::User(_)]));
+}
+
+#[test]
+fn ids_a_host_refuses_are_rewritten_alike_for_call_and_result() {
+    // T23
+    let messages = [
+        calls(&["functions.Bash:0", "ok_1", ""]),
+        results(&["ok_1", "functions.Bash:0", ""]),
+        calls(&["ok_1"]),
+        results(&["ok_1"]),
+    ];
+    let ids = host_ids(&messages, &RULES);
+    assert_eq!(ids.call(0, 1), "ok_1");
+    assert_eq!(ids.call(0, 0).len(), 12);
+    assert_eq!(ids.result(1, 1), ids.call(0, 0));
+    assert_eq!(ids.call(0, 2), "call");
+    assert_eq!(ids.call(2, 0), "ok_1_2");
+    assert_eq!(ids.result(3, 0), "ok_1_2");
+    assert_eq!(ids.results_in_order(1), [1, 0, 2]);
+}

@@ -1,0 +1,120 @@
+//! Playing scripts over connections.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream::{self, Stream};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use super::{Received, Script, Shared, Step};
+
+/// Larger than any request a test sends, images included.
+const MAX_REQUEST_BYTES: usize = 128 * 1024 * 1024;
+
+/// Takes connections until the server is dropped, and all connections with it.
+pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    while let Ok((connection, _)) = listener.accept().await {
+        connections.spawn(serve(connection, Arc::clone(&shared)));
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn serve(connection: TcpStream, shared: Arc<Shared>) {
+    // Each step is to leave as soon as it is written.
+    let delay = connection.set_nodelay(true);
+    let service = service_fn(|request| answer(request, Arc::clone(&shared)));
+    let served = http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
+    // A cut or a lost client ends a connection with an error. Both are told to the test in other ways.
+    drop((delay, served));
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    shared: Arc<Shared>,
+) -> Result<Response<StreamBody<impl Stream<Item = io::Result<Frame<Bytes>>>>>, Infallible> {
+    // From here on, being dropped means that the client went away.
+    let watch = ClientWatch { shared: Arc::clone(&shared), over: false };
+    let mut script = receive(request, &shared).await;
+    if let Some(gate) = &script.head_gate {
+        shared.gates.passed(gate).await;
+    }
+    let headers = std::mem::take(&mut script.headers);
+    let status = script.status;
+    let mut response = Response::new(StreamBody::new(play(script, watch)));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    Ok(response)
+}
+
+/// Reads the request, notes it and finds its script.
+async fn receive(request: Request<Incoming>, shared: &Shared) -> Script {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+    let body = match Limited::new(body, MAX_REQUEST_BYTES).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => return Script::status(400).bytes(format!("could not read the request body: {error}")),
+    };
+    let received = Received { method: head.method, path, headers: head.headers, body };
+    shared.ledger.lock().add(received.clone());
+    shared.arrivals.add_permits(1);
+    if let Some(script) = shared.queue.lock().pop_front() {
+        return script;
+    }
+    let fallback = shared.fallback.lock().clone();
+    match fallback {
+        Some(answer) => answer(&received),
+        None => Script::status(500).bytes(format!("no script for {} {}", received.method, received.path)),
+    }
+}
+
+/// The body: what the steps send.
+fn play(script: Script, mut watch: ClientWatch) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
+    let steps = script.steps;
+    // With a known length, nobody asks for the end of the body, so the last step ends the script.
+    watch.over = steps.is_empty();
+    stream::unfold((steps, watch), |(mut steps, mut watch)| async move {
+        loop {
+            // Being pending once lets the connection write out what it holds, so that steps are not merged and
+            // bytes before a cut are not lost with it.
+            tokio::task::yield_now().await;
+            let step = steps.pop_front()?;
+            match step {
+                Step::Send(bytes) => {
+                    watch.over = steps.is_empty();
+                    return Some((Ok(Frame::data(bytes)), (steps, watch)));
+                }
+                Step::Gate(gate) => watch.shared.gates.passed(&gate).await,
+                Step::Stall => std::future::pending().await,
+                Step::Cut => {
+                    watch.over = true;
+                    return Some((Err(io::ErrorKind::ConnectionAborted.into()), (steps, watch)));
+                }
+            }
+            watch.over = steps.is_empty();
+        }
+    })
+}
+
+/// Tells the test when an answer is dropped before it was over.
+struct ClientWatch {
+    shared: Arc<Shared>,
+    over: bool,
+}
+
+impl Drop for ClientWatch {
+    fn drop(&mut self) {
+        if !self.over {
+            self.shared.disconnects.add_permits(1);
+        }
+    }
+}
