@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Nothing the gateway waits for takes longer than a day.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const LONGEST: Duration = Duration::from_hours(24);
 
 /// Reads a whole number and its unit; the error says how to write it.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, &'static str> {

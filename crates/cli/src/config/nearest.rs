@@ -1,17 +1,7 @@
 //! Finds what somebody meant when they wrote a name that does not exist.
 
-/// The known name closest to `wrong`, if one is close enough to be a slip of the fingers or goes on from it.
-fn nearest<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> Option<&'k str> {
-    let longer = || known.clone().into_iter().find(|name| wrong.len() >= 3 && name.starts_with(wrong));
-    known
-        .clone()
-        .into_iter()
-        .map(|name| (distance(&wrong.to_lowercase(), &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance <= tolerance(wrong, name))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
-        .or_else(longer)
-}
+/// Fewer letters begin too many names.
+const SHORTEST_BEGINNING: usize = 3;
 
 /// `; did you mean `x`?`, or else what there is to choose from.
 pub(crate) fn suggestion<'k>(
@@ -30,31 +20,12 @@ pub(crate) fn suggestion<'k>(
     }
 }
 
-/// One slip in three letters still reads as the same word.
-fn tolerance(wrong: &str, name: &str) -> usize {
-    (wrong.chars().count().max(name.chars().count()) / 3).max(1)
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours between two words.
-fn distance(left: &str, right: &str) -> usize {
-    let left: Vec<char> = left.chars().collect();
-    let right: Vec<char> = right.chars().collect();
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    for (row, &letter) in left.iter().enumerate() {
-        let mut current = vec![row + 1];
-        for (column, &other) in right.iter().enumerate() {
-            let replaced = last[column] + usize::from(letter != other);
-            let mut best = replaced.min(last[column + 1] + 1).min(current[column] + 1);
-            let swapped = row > 0 && column > 0 && letter == right[column - 1] && left[row - 1] == other;
-            if swapped {
-                best = best.min(before_last[column - 1] + 1);
-            }
-            current.push(best);
-        }
-        before_last = std::mem::replace(&mut last, current);
-    }
-    last[right.len()]
+/// The known name closest to `wrong`: a slip of the fingers, or the beginning of the name.
+fn nearest<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let slip = toolgate_backend::nearest(wrong, known.clone()).into_iter().next();
+    slip.or_else(|| {
+        known.into_iter().find(|name| wrong.len() >= SHORTEST_BEGINNING && name.starts_with(wrong))
+    })
 }
 
 #[cfg(test)]
@@ -70,7 +41,8 @@ mod tests {
             ("litsen", "listen"),
             ("model", "models"),
             ("Keys", "keys"),
-            ("upstream", "upstreams"), ("ups", "upstreams"),
+            ("upstream", "upstreams"),
+            ("ups", "upstreams"),
         ] {
             assert_eq!(nearest(wrong, KEYS), Some(meant), "{wrong}");
         }

@@ -16,6 +16,7 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
     let routes: Vec<ModelRoute> =
         file.models.iter().filter_map(|entry| route(entry, &names, &file.agents, reading)).collect();
     warn_about_idle_upstreams(&file, reading);
+    check_reach(&file, reading);
 
     let names_no_back_end = file.upstreams.is_empty() && file.models.is_empty();
     let backend = if names_no_back_end {
@@ -26,9 +27,6 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
             models: routes,
         }
     };
-    if let Some(listen) = &file.listen {
-        check_reach(listen, file.keys.is_empty(), file.hosts.is_empty(), reading);
-    }
     let store = file.store.or_else(|| {
         let store = discover::default_store(reading.environment());
         if let Err(why) = &store {
@@ -98,18 +96,14 @@ fn warn_about_idle_upstreams(file: &ConfigFile, reading: &mut Reading<'_>) {
     }
 }
 
-fn check_reach(
-    listen: &Placed<std::net::SocketAddr>,
-    no_keys: bool,
-    no_hosts: bool,
-    reading: &mut Reading<'_>,
-) {
+fn check_reach(file: &ConfigFile, reading: &mut Reading<'_>) {
+    let Some(listen) = &file.listen else { return };
     if listen.value.ip().is_loopback() {
         return;
     }
-    if no_keys {
+    if file.keys.is_empty() {
         reading.error(listen.place, refusal_without_keys(listen.value));
-    } else if no_hosts && listen.value.ip().is_unspecified() {
+    } else if file.hosts.is_empty() && listen.value.ip().is_unspecified() {
         reading.warning(
             listen.place,
             "callers on other machines are refused until `hosts` names what they call this one: \

@@ -78,27 +78,19 @@ impl<'t> Section<'t> {
     }
 
     pub(crate) fn text(&self, key: &str, example: &str, reading: &mut Reading<'_>) -> Option<Placed<String>> {
-        let field = self.field(key)?;
-        match field.value {
-            DeValue::String(text) => Some(field.placed(text.to_string())),
-            other => wrong_type(field, &format!("a string, such as \"{example}\""), other, reading),
-        }
+        self.field(key)?.text(example, reading)
     }
 
     pub(crate) fn flag(&self, key: &str, reading: &mut Reading<'_>) -> Option<Placed<bool>> {
         let field = self.field(key)?;
-        match field.value {
-            DeValue::Boolean(flag) => Some(field.placed(*flag)),
-            other => wrong_type(field, "true or false", other, reading),
-        }
+        let Some(flag) = field.value.as_bool() else { return wrong_type(field, "true or false", reading) };
+        Some(field.placed(flag))
     }
 
     pub(crate) fn count(&self, key: &str, most: u32, reading: &mut Reading<'_>) -> Option<Placed<u32>> {
         let field = self.field(key)?;
         let wanted = format!("a whole number from 0 to {most}");
-        let DeValue::Integer(digits) = field.value else {
-            return wrong_type(field, &wanted, field.value, reading);
-        };
+        let Some(digits) = field.value.as_integer() else { return wrong_type(field, &wanted, reading) };
         let number =
             u32::from_str_radix(digits.as_str(), digits.radix()).ok().filter(|number| *number <= most);
         if number.is_none() {
@@ -126,23 +118,26 @@ impl<'t> Section<'t> {
         reading: &mut Reading<'_>,
     ) -> Option<Vec<Placed<String>>> {
         let field = self.field(key)?;
-        match (field.value, form) {
-            (DeValue::Array(items), _) => Some(strings(key, items, reading)),
-            (DeValue::String(text), ListForm::OneOrMany) => Some(vec![field.placed(text.to_string())]),
-            (other, ListForm::OneOrMany) => {
-                wrong_type(field, "a string or a list of strings", other, reading)
-            }
-            (other, ListForm::Many) => wrong_type(field, "a list of strings", other, reading),
+        if let Some(items) = field.value.as_array() {
+            return Some(strings(key, items, reading));
+        }
+        match form {
+            ListForm::Many => wrong_type(field, "a list of strings", reading),
+            ListForm::OneOrMany => match field.value.as_str() {
+                Some(text) => Some(vec![field.placed(text.to_owned())]),
+                None => wrong_type(field, "a string or a list of strings", reading),
+            },
         }
     }
 
     /// The table under a key, if it is there.
     pub(crate) fn table(&self, key: &str, reading: &mut Reading<'_>) -> Option<Section<'t>> {
         let field = self.field(key)?;
-        match field.value {
-            DeValue::Table(table) => Some(Self::of(self.child_name(key), field.place, table, reading)),
-            other => wrong_type(field, &format!("a table, written {}", self.child_name(key)), other, reading),
-        }
+        let name = self.child_name(key);
+        let Some(table) = field.value.as_table() else {
+            return wrong_type(field, &format!("a table, written {name}"), reading);
+        };
+        Some(Self::of(name, field.place, table, reading))
     }
 
     /// Every table under a key, such as all of `[upstreams.*]`, with its own name.
@@ -161,17 +156,19 @@ impl<'t> Section<'t> {
     pub(crate) fn table_list(&self, key: &str, reading: &mut Reading<'_>) -> Vec<Section<'t>> {
         let Some(field) = self.field(key) else { return Vec::new() };
         let name = format!("[[{key}]]");
-        let DeValue::Array(items) = field.value else {
-            wrong_type::<()>(field, &format!("a list of tables, each written {name}"), field.value, reading);
+        let Some(items) = field.value.as_array() else {
+            wrong_type::<()>(field, &format!("a list of tables, each written {name}"), reading);
             return Vec::new();
         };
         let mut sections = Vec::new();
-        for item in items.iter() {
+        for item in items {
             let place = reading.place(&item.span());
-            match item.get_ref() {
-                DeValue::Table(table) => sections.push(Self::of(name.clone(), place, table, reading)),
-                other => reading.error(place, format!("{name} must be a table, not {}", type_name(other))),
-            }
+            let Some(table) = item.get_ref().as_table() else {
+                let found = type_name(item.get_ref());
+                reading.error(place, format!("{name} must be a table, not {found}"));
+                continue;
+            };
+            sections.push(Self::of(name.clone(), place, table, reading));
         }
         sections
     }
@@ -198,10 +195,10 @@ impl<'t> Section<'t> {
 impl Field<'_> {
     /// The value where it is a string; reports it where it is not.
     pub(crate) fn text(&self, example: &str, reading: &mut Reading<'_>) -> Option<Placed<String>> {
-        match self.value {
-            DeValue::String(text) => Some(self.placed(text.to_string())),
-            other => wrong_type(self, &format!("a string, such as \"{example}\""), other, reading),
-        }
+        let Some(text) = self.value.as_str() else {
+            return wrong_type(self, &format!("a string, such as \"{example}\""), reading);
+        };
+        Some(self.placed(text.to_owned()))
     }
 
     fn placed<T>(&self, value: T) -> Placed<T> {
@@ -222,24 +219,20 @@ fn strings(key: &str, items: &[Spanned<DeValue<'_>>], reading: &mut Reading<'_>)
     let mut texts = Vec::new();
     for item in items {
         let place = reading.place(&item.span());
-        match item.get_ref() {
-            DeValue::String(text) => texts.push(Placed { value: text.to_string(), place }),
-            other => {
-                reading.error(place, format!("`{key}` must hold strings only, not {}", type_name(other)));
-            }
-        }
+        let Some(text) = item.get_ref().as_str() else {
+            let found = type_name(item.get_ref());
+            reading.error(place, format!("`{key}` must hold strings only, not {found}"));
+            continue;
+        };
+        texts.push(Placed { value: text.to_owned(), place });
     }
     texts
 }
 
 // The value itself is never repeated: it may be a secret written in the wrong place.
-fn wrong_type<T>(
-    field: &Field<'_>,
-    wanted: &str,
-    found: &DeValue<'_>,
-    reading: &mut Reading<'_>,
-) -> Option<T> {
-    reading.error(field.value_place, format!("`{}` must be {wanted}, not {}", field.key, type_name(found)));
+fn wrong_type<T>(field: &Field<'_>, wanted: &str, reading: &mut Reading<'_>) -> Option<T> {
+    let found = type_name(field.value);
+    reading.error(field.value_place, format!("`{}` must be {wanted}, not {found}", field.key));
     None
 }
 

@@ -27,10 +27,10 @@ fn load_in(folder: &Path, text: &str) -> Result<Loaded, Refused> {
 }
 
 /// What is said about a file, with its folder left out.
-fn check(text: &str, expected: Expect) {
+fn check(text: &str, expected: &Expect) {
     let folder = tempfile::tempdir().unwrap();
     let said = match load_in(folder.path(), text) {
-        Ok(loaded) => loaded.warnings.iter().map(|warning| format!("{warning}\n")).collect(),
+        Ok(loaded) => loaded.warnings.iter().map(|warning| warning.to_string() + "\n").collect(),
         Err(refused) => format!("{refused}\n"),
     };
     expected.assert_eq(&said.replace(&format!("{}/", folder.path().display()), ""));
@@ -109,21 +109,23 @@ fn a_file_that_names_no_back_end_finds_them_itself() {
 
 #[test]
 fn unknown_keys_are_named_with_the_nearest_known_one() {
-    check(&format!("lisen = 1\nport = 1\n{}", OPENAI.replace("base_url", "base_ulr")), expect![[r#"
-        toolgate.toml:1:1: unknown key `lisen`; did you mean `listen`?
-        toolgate.toml:2:1: unknown key `port`; the keys known here are `listen`, `store`, `hosts`, `upstreams`, `agents`, `models`, `mcp`, `approvals` and `keys`
-        toolgate.toml:4:12: [upstreams.openai] lacks a key: add `base_url = "https://api.openai.com/v1"`
-        toolgate.toml:4:12: warning: no model uses [upstreams.openai]: add [models."…"] with `upstream = "openai"`
-        toolgate.toml:6:1: unknown key `base_ulr` in [upstreams.openai]; did you mean `base_url`?
-        4 errors: nothing was started
-    "#]]);
+    check(
+        &format!("lisen = 1\nport = 1\n{}", OPENAI.replace("base_url", "base_ulr")),
+        &expect![[r#"
+            toolgate.toml:1:1: unknown key `lisen`; did you mean `listen`?
+            toolgate.toml:2:1: unknown key `port`; the keys known here are `listen`, `store`, `hosts`, `upstreams`, `agents`, `models`, `mcp`, `approvals` and `keys`
+            toolgate.toml:4:12: [upstreams.openai] lacks a key: add `base_url = "https://api.openai.com/v1"`
+            toolgate.toml:6:1: unknown key `base_ulr` in [upstreams.openai]; did you mean `base_url`?
+            4 errors: nothing was started
+        "#]],
+    );
 }
 
 #[test]
 fn wrong_types_say_what_is_wanted() {
     check(
         "listen = 8787\nhosts = \"x\"\nkeys = 1\nstore = true\n[upstreams]\nopenai = \"x\"\n[models.x]\nupstream = [1]\ndemo = 1\n[models.y]\ndemo = 1",
-        expect![[r#"
+        &expect![[r#"
             toolgate.toml:1:10: `listen` must be a string, such as "127.0.0.1:8787", not a number
             toolgate.toml:2:9: `hosts` must be a list of strings, not a string
             toolgate.toml:3:8: `keys` must be a list of tables, each written [[keys]], not a number
@@ -157,18 +159,15 @@ timeouts = { connect = "3", idel = "1s" }
 headers = { host = "x", "a b" = "x" }
 [upstreams.d]
 "#,
-        expect![[r#"
+        &expect![[r#"
             toolgate.toml:2:10: "8787" is no address to listen on: write an IP address and a port, such as "127.0.0.1:8787"
             toolgate.toml:3:9: `store`: Postgres is not built in yet; use `sqlite:path/to/file.db` for now
             toolgate.toml:4:10: "https://gate.lan/" is no host name: write it as in "gate.example.com", without https:// or a path
-            toolgate.toml:5:12: warning: no model uses [upstreams.a]: add [models."…"] with `upstream = "a"`
-            toolgate.toml:6:11: no dialect is called `openai`; the dialects are `anthropic-messages`, `openai-chat` and `openai-responses`
+            toolgate.toml:6:11: no dialect is called `openai`; did you mean `openai-chat`?
             toolgate.toml:7:12: `base_url` is not a URL: write it as in "https://api.openai.com/v1"
-            toolgate.toml:8:12: warning: no model uses [upstreams.b]: add [models."…"] with `upstream = "b"`
             toolgate.toml:9:11: no dialect is called `openai-caht`; did you mean `openai-chat`?
             toolgate.toml:10:12: `base_url` holds a user name or password: put the key into `api_key` instead
             toolgate.toml:11:11: `retries` must be a whole number from 0 to 10, not 11
-            toolgate.toml:12:12: warning: no model uses [upstreams.c]: add [models."…"] with `upstream = "c"`
             toolgate.toml:14:12: `base_url` is everything before `/chat/completions`: leave that part off
             toolgate.toml:15:24: `connect` is "3": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
             toolgate.toml:15:29: unknown key `idel` in [upstreams.c.timeouts]; did you mean `idle`?
@@ -176,7 +175,6 @@ headers = { host = "x", "a b" = "x" }
             toolgate.toml:16:25: `a b` is no header name: use letters, digits and `-`
             toolgate.toml:17:12: [upstreams.d] lacks a key: add `dialect = "openai-chat"`
             toolgate.toml:17:12: [upstreams.d] lacks a key: add `base_url = "https://api.openai.com/v1"`
-            toolgate.toml:17:12: warning: no model uses [upstreams.d]: add [models."…"] with `upstream = "d"`
             15 errors: nothing was started
         "#]],
     );
@@ -212,13 +210,12 @@ upstream = ["a", "b", "c", "d", "e"]
 name = "alice"
 sha256 = "sk-secret"
 "#,
-        expect![[r#"
-            toolgate.toml:5:11: `api_key`: the environment variable MISSING is not set: export it before starting, or use "file:PATH"
+        &expect![[r#"
+            toolgate.toml:5:11: `api_key`: the environment variable MISSING is not set or empty: export it before starting, or use "file:PATH"
             toolgate.toml:9:11: `api_key`: `env:` must be followed by a variable's name, as in "env:OPENAI_API_KEY"
             toolgate.toml:13:11: `api_key`: cannot read the file /nowhere/key (No such file or directory (os error 2)): check the path and its permissions
-            toolgate.toml:17:11: warning: every user of this machine can read the key in this file: run `chmod 600 /tmp/.tmp95KKI4/toolgate.toml`, or use "env:NAME"
             toolgate.toml:17:11: `api_key`: the value has a line break or a letter that HTTP headers cannot carry: check that it was copied whole
-            toolgate.toml:21:11: `api_key`: the environment variable EMPTY is not set: export it before starting, or use "file:PATH"
+            toolgate.toml:21:11: `api_key`: the environment variable EMPTY is not set or empty: export it before starting, or use "file:PATH"
             toolgate.toml:26:10: `sha256` must be 64 hexadecimal digits, the hash and not the key: `toolgate keys new NAME` prints it
             6 errors: nothing was started
         "#]],
@@ -250,7 +247,7 @@ upstream = "openai"
 tools = "promptd"
 "#
         ),
-        expect![[r#"
+        &expect![[r#"
             toolgate.toml:7:9: [models.a] says nobody answers: add `upstream = "NAME"` or `demo = true`
             toolgate.toml:9:12: no upstream is called `openia`: add [upstreams.openia]; did you mean `openai`?
             toolgate.toml:10:9: [models.c] has `upstream` and `demo`: keep one of them
@@ -292,7 +289,7 @@ timeout = "10m"
 rules = ["allow Bash(git status:*)", "deny Read(**/.env)", "ask *"]
 "#
         ),
-        expect![[r#"
+        &expect![[r#"
             toolgate.toml:7:9: [agents.claude] is not in this version yet: take it out to start
             toolgate.toml:17:9: a model answered by an `agent` is not in this version yet: take it out to start
             toolgate.toml:20:9: `tools = "prompted"` is not in this version yet: take it out to start
@@ -317,7 +314,7 @@ transport = "sse"
 [approvals]
 rules = ["allow", "permit *"]
 "#,
-        expect![[r#"
+        &expect![[r#"
             toolgate.toml:2:9: [agents.claude] lacks a key: add `command = "claude"`
             toolgate.toml:2:9: [agents.claude] is not in this version yet: take it out to start
             toolgate.toml:3:9: `tools` is a list, "default" or []: write ["Read"]
@@ -337,27 +334,33 @@ rules = ["allow", "permit *"]
 #[test]
 fn the_same_thing_twice_is_an_error() {
     let hash = "ab".repeat(32);
-    check("listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"", expect![[r#"
-        toolgate.toml:2:1: this is not TOML: duplicate key
-        1 error: nothing was started
-    "#]]);
-    check(&format!("{OPENAI}{OPENAI}"), expect![[r#"
-        toolgate.toml:7:12: this is not TOML: duplicate key
-        toolgate.toml:8:1: this is not TOML: duplicate key
-        toolgate.toml:9:1: this is not TOML: duplicate key
-        toolgate.toml:10:1: this is not TOML: duplicate key
-        4 errors: nothing was started
-    "#]]);
+    check(
+        "listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"",
+        &expect![[r#"
+            toolgate.toml:2:1: `listen` is written twice: keep one of the two
+            1 error: nothing was started
+        "#]],
+    );
+    check(
+        &format!("{OPENAI}{OPENAI}"),
+        &expect![[r#"
+            toolgate.toml:7:12: `openai` is written twice: keep one of the two
+            toolgate.toml:8:1: `dialect` is written twice: keep one of the two
+            toolgate.toml:9:1: `base_url` is written twice: keep one of the two
+            toolgate.toml:10:1: `api_key` is written twice: keep one of the two
+            4 errors: nothing was started
+        "#]],
+    );
     check(
         &format!(
             "[[keys]]\nname = \"a\"\nsha256 = \"{hash}\"\n[[keys]]\nname = \"b\"\nsha256 = \"{hash}\"\n[[keys]]\nname = \"a\"\nsha256 = \"{}\"\n[[keys]]",
             "cd".repeat(32)
         ),
-        expect![[r#"
+        &expect![[r#"
             toolgate.toml:6:1: two [[keys]] have the same sha256 (`a`): change or remove one
             toolgate.toml:8:1: two [[keys]] have the same name (`a`): change or remove one
             toolgate.toml:10:1: [[keys]] lacks a key: add `name = "alice"`
-            toolgate.toml:10:1: [[keys]] lacks a key: add `sha256 = "…" (`toolgate keys new NAME` prints one)`
+            toolgate.toml:10:1: [[keys]] lacks a key: add `sha256 = "…"`
             4 errors: nothing was started
         "#]],
     );
@@ -365,22 +368,28 @@ fn the_same_thing_twice_is_an_error() {
 
 #[test]
 fn what_is_no_toml_is_pointed_at() {
-    check("listen = \n[upstreams", expect![[r#"
+    check(
+        "listen = \n[upstreams",
+        &expect![[r#"
         toolgate.toml:1:10: this is not TOML: string values must be quoted, expected literal string
         toolgate.toml:2:11: this is not TOML: unclosed table, expected `]`
         2 errors: nothing was started
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn an_open_door_is_refused() {
-    check("listen = \"0.0.0.0:8787\"", expect![[r#"
+    check(
+        "listen = \"0.0.0.0:8787\"",
+        &expect![[r#"
         toolgate.toml:1:10: 0.0.0.0:8787 can be reached from other machines and there are no keys, so anybody could use your models: listen on 127.0.0.1, or make a key with `toolgate keys new NAME` and add it to the config
         1 error: nothing was started
-    "#]]);
+    "#]],
+    );
     check(
         &format!("listen = \"0.0.0.0:8787\"\n[[keys]]\nname = \"a\"\nsha256 = \"{}\"", "ab".repeat(32)),
-        expect![[r#"
+        &expect![[r#"
             toolgate.toml:1:10: warning: callers on other machines are refused until `hosts` names what they call this one: add `hosts = ["gate.example.com"]`
         "#]],
     );
@@ -391,9 +400,12 @@ fn an_open_door_is_refused() {
 
 #[test]
 fn an_upstream_no_model_uses_is_worth_a_warning() {
-    check(OPENAI, expect![[r#"
+    check(
+        OPENAI,
+        &expect![[r#"
         toolgate.toml:2:12: warning: no model uses [upstreams.openai]: add [models."…"] with `upstream = "openai"`
-    "#]]);
+    "#]],
+    );
 }
 
 #[cfg(unix)]

@@ -135,7 +135,8 @@ fn read_headers(section: &Section<'_>, reading: &mut Reading<'_>) -> Vec<(Header
                 headers.push((name, value));
             }
             Err(_) => {
-                reading.error(field.place, format!("the value of `{}` cannot be sent as a header", field.key))
+                reading
+                    .error(field.place, format!("the value of `{}` cannot be sent as a header", field.key));
             }
         }
     }
