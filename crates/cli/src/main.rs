@@ -7,11 +7,14 @@
 
 mod announce;
 mod args;
+mod assemble;
 mod config;
 mod doctor;
 mod environment;
 mod keys;
 mod logging;
+mod serve;
+mod signals;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -36,9 +39,9 @@ fn main() -> ExitCode {
 
 fn run(command: Command, options: &Options) -> anyhow::Result<ExitCode> {
     let environment = Environment::Process;
-    let mut out = io::stdout().lock();
+    let mut out = io::stdout();
     match command {
-        Command::Serve => {}
+        Command::Serve => return serve::run(options, &environment),
         Command::Check => check(options, &environment, &mut out)?,
         Command::Doctor => {
             if doctor::run(options, &environment, &mut out)? == Verdict::Unfit {

@@ -106,7 +106,7 @@ fn check_reach(file: &ConfigFile, reading: &mut Reading<'_>) {
     } else if file.hosts.is_empty() && listen.value.ip().is_unspecified() {
         reading.warning(
             listen.place,
-            "callers on other machines are refused until `hosts` names what they call this one: \
+            "other machines can call this one by its addresses only: to let them use a name, \
              add `hosts = [\"gate.example.com\"]`",
         );
     }
