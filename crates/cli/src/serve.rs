@@ -40,18 +40,18 @@ pub(crate) fn run(options: &Options, environment: &Environment) -> anyhow::Resul
 
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).map_err(|cause| {
-        let advice = match cause.kind() {
-            io::ErrorKind::AddrInUse => format!(
+        let kind = cause.kind();
+        let advice = if kind == io::ErrorKind::AddrInUse {
+            format!(
                 "{address} is in use: stop the program that listens there (another toolgate?), \
                  or choose another address with --listen; port 0 takes a free one"
-            ),
-            io::ErrorKind::PermissionDenied => {
-                format!("{address} may not be used by this user: choose a port from 1024 up with --listen")
-            }
-            io::ErrorKind::AddrNotAvailable => {
-                format!("{address} is no address of this machine: use 127.0.0.1 or 0.0.0.0")
-            }
-            _ => format!("cannot listen on {address}: choose another address with --listen"),
+            )
+        } else if kind == io::ErrorKind::PermissionDenied {
+            format!("{address} may not be used by this user: choose a port from 1024 up with --listen")
+        } else if kind == io::ErrorKind::AddrNotAvailable {
+            format!("{address} is no address of this machine: use 127.0.0.1 or 0.0.0.0")
+        } else {
+            format!("cannot listen on {address}: choose another address with --listen")
         };
         anyhow::Error::new(cause).context(advice)
     })
@@ -80,15 +80,14 @@ async fn serve(
         outcome = &mut ended => Some(outcome),
         () = signals.next() => None,
     };
-    let outcome = match early {
-        Some(outcome) => outcome,
-        None => {
-            tracing::info!("stopping: open replies may finish; a second signal ends them at once");
-            shutdown.cancel();
-            tokio::select! {
-                outcome = &mut ended => outcome,
-                () = signals.next() => return Ok(ExitCode::from(ENDED_BY_SIGNAL)),
-            }
+    let outcome = if let Some(outcome) = early {
+        outcome
+    } else {
+        tracing::info!("stopping: open replies may finish; a second signal ends them at once");
+        shutdown.cancel();
+        tokio::select! {
+            outcome = &mut ended => outcome,
+            () = signals.next() => return Ok(ExitCode::from(ENDED_BY_SIGNAL)),
         }
     };
     outcome.context("serving")?;

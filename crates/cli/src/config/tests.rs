@@ -1,6 +1,6 @@
 //! Config files, good and bad, and exactly what is said about each.
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them when it records a message")]
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use expect_test::{Expect, expect};
@@ -10,10 +10,12 @@ use toolgate_backend::config::Via;
 use super::*;
 
 fn environment() -> Environment {
-    let variables = [("HOME", "/home/me"), ("A_KEY", "sk-from-env"), ("EMPTY", "")];
-    Environment::Fixed(
-        variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-    )
+    fixed(&[("HOME", "/home/me"), ("A_KEY", "sk-from-env"), ("EMPTY", "")])
+}
+
+fn fixed(variables: &[(&str, &str)]) -> Environment {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Environment::Fixed(variables.iter().map(owned).collect())
 }
 
 fn load_text(text: &str) -> Result<Loaded, Refused> {
@@ -95,6 +97,15 @@ sha256 = "{}"
     assert_eq!(demo.targets[0].via, Via::Demo);
     assert_eq!(config.keys[0].sha256, [0xab; 32]);
     assert_eq!(config.keys[0].models[0].as_str(), "*");
+}
+
+#[test]
+fn the_example_config_is_good() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../toolgate.example.toml");
+    let variables = [("HOME", "/h"), (ANTHROPIC_KEY, "a"), (OPENAI_KEY, "b")];
+    let loaded = load(Some(&path), None, &fixed(&variables)).map_err(|refused| refused.to_string()).unwrap();
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    assert_eq!(loaded.config.backend.models.len(), 4);
 }
 
 #[test]
@@ -390,7 +401,7 @@ fn an_open_door_is_refused() {
     check(
         &format!("listen = \"0.0.0.0:8787\"\n[[keys]]\nname = \"a\"\nsha256 = \"{}\"", "ab".repeat(32)),
         &expect![[r#"
-            toolgate.toml:1:10: warning: callers on other machines are refused until `hosts` names what they call this one: add `hosts = ["gate.example.com"]`
+            toolgate.toml:1:10: warning: other machines can call this one by its addresses only: to let them use a name, add `hosts = ["gate.example.com"]`
         "#]],
     );
     let everywhere = Some("0.0.0.0:1".parse().unwrap());
@@ -442,10 +453,7 @@ fn a_named_file_that_is_not_there_is_an_error() {
 #[test]
 fn keys_in_the_environment_become_hosts() {
     let variables = [("HOME", "/h"), (ANTHROPIC_KEY, "sk-a\n"), (OPENAI_KEY, "not a\nkey")];
-    let variables: BTreeMap<String, String> =
-        variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let (config, warnings) =
-        discover::config(&Environment::Fixed(variables)).map_err(|why| why.to_string()).unwrap();
+    let (config, warnings) = discover::config(&fixed(&variables)).map_err(|why| why.to_string()).unwrap();
     let models: Vec<&str> = config.backend.models.iter().map(|route| route.pattern.as_str()).collect();
     assert_eq!(models, ["demo", "claude-*"]);
     assert_eq!(
