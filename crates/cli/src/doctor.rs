@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options, environment: &Environment, out: &mut dyn Wr
     let store = examine_store(&config.store, out)?;
     for route in &config.backend.models {
         let who = announce::answered_by(route, &config.backend);
-        line(out, Mark::Fine, "model", &format!("{} answered by {who}", route.pattern))?;
+        line(out, Mark::Fine, "model", &format!("{}: {who}", route.pattern))?;
     }
     for upstream in &config.backend.upstreams {
         examine_host(upstream, out)?;

@@ -81,7 +81,7 @@ fn doctor_says_what_is_missing() {
     for line in [
         "ANTHROPIC_API_KEY is not set",
         "will be made at the first start",
-        "demo answered by built in",
+        "demo: built in",
         "claude",
     ] {
         assert!(said.contains(line), "{line} is missing:\n{said}");
