@@ -78,12 +78,9 @@ fn a_store_that_cannot_be_opened_is_explained() {
 fn doctor_says_what_is_missing() {
     let home = tempfile::tempdir().unwrap();
     let said = success(&home, &["doctor", "--listen", "127.0.0.1:0"]);
-    for line in [
-        "ANTHROPIC_API_KEY is not set",
-        "will be made at the first start",
-        "demo: built in",
-        "claude",
-    ] {
+    for line in
+        ["ANTHROPIC_API_KEY is not set", "will be made at the first start", "demo: built in", "claude"]
+    {
         assert!(said.contains(line), "{line} is missing:\n{said}");
     }
 }

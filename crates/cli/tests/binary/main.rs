@@ -6,6 +6,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod callers;
 mod commands;
 mod demo;
 mod http_client;

@@ -11,7 +11,8 @@ use crate::http_client::{Reply, request};
 /// The binary with nothing of this machine's settings: no variables but a home, an empty working directory.
 pub(crate) fn toolgate(home: &TempDir, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
-    command.args(arguments).env_clear().env("HOME", home.path()).current_dir(home.path());
+    command.args(arguments).env_clear().current_dir(home.path());
+    command.env("HOME", home.path()).env("TOOLGATE_LOG", "warn");
     command
 }
 
@@ -37,8 +38,12 @@ impl Running {
     }
 
     pub(crate) fn start(home: TempDir, arguments: &[&str]) -> Self {
-        let mut child =
-            toolgate(&home, arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let command = toolgate(&home, arguments);
+        Self::spawn(home, command)
+    }
+
+    pub(crate) fn spawn(home: TempDir, mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
         let address = loop {
@@ -69,11 +74,15 @@ impl Running {
     }
 
     pub(crate) fn post(&self, path: &str, body: &serde_json::Value) -> Reply {
-        request(self.address, "POST", path, &body.to_string())
+        request(self.address, "POST", path, &[], &body.to_string())
     }
 
     pub(crate) fn get(&self, path: &str) -> Reply {
-        request(self.address, "GET", path, "")
+        self.get_with(path, &[])
+    }
+
+    pub(crate) fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Reply {
+        request(self.address, "GET", path, headers, "")
     }
 }
 
