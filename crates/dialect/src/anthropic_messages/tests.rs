@@ -13,7 +13,7 @@ use toolgate_model::reply::fold;
 use toolgate_model::{Losses, Message, Reply, TurnError, TurnEvent, TurnRequest};
 
 use super::DIALECT;
-use crate::frame::{MAX_FRAME_BYTES, SseDecoder};
+use crate::frame::{MAX_FRAME_BYTES, SseDecoder, write_event};
 use crate::{ClientDialect, ReplyContext, UpstreamDialect};
 
 fn read(request: &Value) -> TurnRequest {
@@ -49,7 +49,11 @@ fn context() -> ReplyContext {
 
 /// A host's stream from the data of its frames; the event's name is the data's type.
 fn frames(data: &[Value]) -> String {
-    data.iter().map(|data| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap())).collect()
+    let mut out = Vec::new();
+    for data in data {
+        write_event(data["type"].as_str().unwrap(), data.to_string().as_bytes(), &mut out);
+    }
+    String::from_utf8(out).unwrap()
 }
 
 fn events(stream: &str) -> Result<Vec<TurnEvent>, TurnError> {

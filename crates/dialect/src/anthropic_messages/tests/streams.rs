@@ -187,14 +187,11 @@ fn interleaved_blocks_come_one_after_the_other() {
         stop(0),
         stop(1),
     ];
-    let arguments: Vec<String> = folded(&stream(&[mixed], "tool_use"))
-        .blocks
-        .into_iter()
-        .map(|block| match block {
-            Block::ToolCall(call) => call.arguments,
-            other => panic!("{other:?}"),
-        })
-        .collect();
+    let mut arguments = Vec::new();
+    for block in folded(&stream(&[mixed], "tool_use")).blocks {
+        let Block::ToolCall(call) = block else { panic!("{block:?} is no call") };
+        arguments.push(call.arguments);
+    }
     assert_eq!(arguments, [r#"{"a":1}"#, r#"{"b":2}"#]);
 }
 
