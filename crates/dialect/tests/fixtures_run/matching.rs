@@ -2,7 +2,7 @@
 //! - the string `"*"` stands for any value but null: ids and times the writer makes up;
 //! - `"*name"` does too, but for the same value wherever the name stands, and another value for another name;
 //! - the key `"..."` in an object lets further fields stand there;
-//! - a field that is not named may be null.
+//! - a field that is not named may be null or false, as if it were missing.
 
 use std::collections::HashMap;
 
@@ -74,7 +74,11 @@ impl Matcher {
             return None;
         }
         let mut unnamed =
-            found.iter().filter(|(name, value)| !expect.contains_key(*name) && !value.is_null());
+            found.iter().filter(|(name, value)| !expect.contains_key(*name) && !is_nothing(value));
         unnamed.next().map(|(name, value)| format!("{path}.{name} is {value}, unexpectedly"))
     }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    matches!(value, Value::Null | Value::Bool(false))
 }
