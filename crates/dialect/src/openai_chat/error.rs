@@ -39,7 +39,10 @@ pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
         Ok(json) => from_json(&json).unwrap_or_else(|| unknown_shape(status, body)),
         Err(_) => unknown_shape(status, body),
     };
-    error.kind = ErrorKind::from_status(status);
+    // An empty account answers 429 like a busy host, but waiting does not help: there the name decides.
+    if error.kind != ErrorKind::Billing {
+        error.kind = ErrorKind::from_status(status);
+    }
     error.status = Some(status);
     error
 }
