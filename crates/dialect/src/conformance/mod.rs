@@ -12,9 +12,9 @@
 
 mod crossing;
 pub mod equivalence;
-mod essence;
+pub mod essence;
 mod exchange;
-mod streams;
+pub mod streams;
 
 pub use exchange::{Exchange, Verdict, examine};
 
@@ -25,7 +25,7 @@ use toolgate_model::{TurnRequest, estimate};
 use crate::ReplyContext;
 
 /// A context for writing a reply to this request.
-fn context(request: &Arc<TurnRequest>) -> ReplyContext {
+pub fn context(request: &Arc<TurnRequest>) -> ReplyContext {
     ReplyContext {
         request: Arc::clone(request),
         now: 1_700_000_000,

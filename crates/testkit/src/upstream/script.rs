@@ -111,6 +111,11 @@ impl Script {
         self
     }
 
+    /// The steps so far.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter()
+    }
+
     /// The same answer, cut after half of its bytes, in the middle of a frame if it comes to that.
     #[must_use]
     pub fn cut_midway(mut self) -> Self {

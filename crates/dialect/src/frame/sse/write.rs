@@ -17,7 +17,8 @@ pub fn write_data(data: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Appends a comment, which every reader ignores. No empty line follows: some readers take one for an event. // T19
+/// Appends a comment, which every reader ignores. No empty line follows: some readers take one for an event.
+// T19
 pub fn write_comment(text: &str, out: &mut Vec<u8>) {
     write_lines(b": ", text.as_bytes(), out);
 }

@@ -1,0 +1,105 @@
+//! What holds for every dialect, whatever is said: the battery over generated requests and replies.
+
+mod generate;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use toolgate_dialect::conformance::{context, essence, streams};
+use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
+use toolgate_dialect::registry::ALL;
+use toolgate_model::{Grammar, Losses, Reply, TurnRequest, reply};
+
+fn request() -> Arc<TurnRequest> {
+    Arc::new(TurnRequest::new("some-model", Vec::new()))
+}
+
+/// What was said must arrive unless a loss was reported.
+fn same(before: &Reply, after: &Reply, losses: &Losses) -> Result<(), TestCaseError> {
+    if losses.is_empty() {
+        prop_assert_eq!(essence::of_reply(before), essence::of_reply(after));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whole_and_streamed_replies_say_the_same(before in generate::reply()) {
+        for (_, dialect) in &ALL {
+            let whole = dialect.client.write_reply(&before, &context(&request()));
+            let whole_read = dialect.upstream.read_reply(&whole.value).unwrap().value;
+            same(&before, &whole_read, &whole.losses)?;
+            let (bytes, losses) = streams::write(dialect, &before.clone().into_events(), &request());
+            let streamed = streams::read(dialect, &bytes, usize::MAX);
+            prop_assert_eq!(streamed.end, Ok(()));
+            let streamed = reply::fold(streamed.events).unwrap();
+            same(&before, &streamed, &losses)?;
+            prop_assert_eq!(essence::of_reply(&whole_read), essence::of_reply(&streamed));
+        }
+    }
+
+    #[test]
+    fn any_split_gives_the_same_events(before in generate::reply(), split in 1..40_usize) {
+        for (_, dialect) in &ALL {
+            let (bytes, _) = streams::write(dialect, &before.clone().into_events(), &request());
+            prop_assert_eq!(streams::read(dialect, &bytes, split), streams::read(dialect, &bytes, usize::MAX));
+        }
+    }
+
+    #[test]
+    fn a_cut_stream_is_never_taken_for_another_reply(before in generate::reply(), at in 0.0..1.0_f64) {
+        for (_, dialect) in &ALL {
+            let (bytes, _) = streams::write(dialect, &before.clone().into_events(), &request());
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a small buffer")]
+            let cut = (bytes.len() as f64 * at) as usize;
+            let whole = streams::read(dialect, &bytes, usize::MAX);
+            let short = streams::read(dialect, &bytes[..cut], usize::MAX);
+            let mut grammar = Grammar::new();
+            for event in &short.events {
+                grammar.accept(event).unwrap();
+            }
+            if short.end.is_ok() {
+                let (short, whole) = (reply::fold(short.events).unwrap(), reply::fold(whole.events).unwrap());
+                prop_assert_eq!(short.blocks, whole.blocks);
+                prop_assert_eq!(short.finish.stop, whole.finish.stop);
+            }
+        }
+    }
+
+    #[test]
+    fn a_written_request_is_read_and_written_the_same(before in generate::request()) {
+        for (name, dialect) in &ALL {
+            let first = dialect.upstream.write_request(&before).unwrap();
+            let read = dialect.client.read_request(&first.body);
+            prop_assert!(read.is_ok(), "{name}: {:?}\n{}", read.err(), String::from_utf8_lossy(&first.body));
+            let again = dialect.upstream.write_request(&read.unwrap().value).unwrap();
+            let (first, again) = (json(&first.body), json(&again.body));
+            let id = dialect.client.id();
+            let found = toolgate_dialect::conformance::equivalence::difference(
+                id, toolgate_dialect::conformance::equivalence::Side::Request, first, again);
+            prop_assert_eq!(found, None);
+        }
+    }
+
+    #[test]
+    fn rubbish_is_an_error_and_never_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), text in ".{0,200}") {
+        for (_, dialect) in &ALL {
+            prop_assert!(dialect.client.read_request(&bytes).is_err());
+            prop_assert!(dialect.upstream.read_reply(&bytes).is_err());
+            prop_assert!(!dialect.upstream.read_error(502, &bytes).message.is_empty());
+            let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
+            decoder.push(format!("data: {}\n\n", text.replace(['\n', '\r'], " ")).as_bytes());
+            let mut reader = dialect.upstream.reply_reader();
+            let mut events = Vec::new();
+            let frame = decoder.next_frame().unwrap();
+            let read = frame.map_or(Ok(()), |frame| reader.frame(frame, &mut events));
+            prop_assert!(read.is_err() || reader.end(&mut events).is_err());
+        }
+    }
+}
+
+fn json(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(bytes).unwrap()
+}

@@ -1,0 +1,64 @@
+//! The battery every store must pass, whatever it keeps its data in. It panics where a store breaks its
+//! contract, as tests do.
+
+mod responses;
+mod usage;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use uuid::Uuid;
+
+use crate::{
+    CallerScope, Label, ResponseId, Store, StoreError, StoredResponse, TokenCount, UnixMillis, UsageRecord,
+};
+
+/// Runs every case, each on a store of its own that `fresh` makes: empty, and shared with nobody.
+///
+/// # Panics
+/// Where the store answers other than its contract says.
+pub async fn run<F, Fresh>(fresh: F) -> Result<(), StoreError>
+where
+    F: Fn() -> Fresh,
+    Fresh: Future<Output = Result<Arc<dyn Store>, StoreError>>,
+{
+    for case in responses::CASES.iter().chain(usage::CASES) {
+        let store = fresh().await?;
+        case(&*store).await?;
+        store.close().await;
+    }
+    Ok(())
+}
+
+type Case = for<'a> fn(&'a dyn Store) -> BoxFuture<'a, Result<(), StoreError>>;
+
+/// A response to store: small, and different for each id.
+pub fn response(id: &str, created_at: i64) -> StoredResponse {
+    StoredResponse {
+        id: ResponseId::new(id),
+        previous: None,
+        created_at: UnixMillis(created_at),
+        model: "demo".to_owned(),
+        body: format!("{{\"reply\":\"{id}\"}}"),
+    }
+}
+
+/// A usage record: one input and three output tokens, by Alice, on the model `demo`.
+pub fn record(turn: u128, at: i64) -> UsageRecord {
+    UsageRecord {
+        turn_id: Uuid::from_u128(turn),
+        at: UnixMillis(at),
+        caller: CallerScope::new("alice"),
+        model: Label::new("demo"),
+        upstream: Label::new("local"),
+        dialect: Label::new("openai-chat"),
+        status: 200,
+        input: TokenCount::saturating(1),
+        cache_read: TokenCount::default(),
+        cache_write: TokenCount::default(),
+        output: TokenCount::saturating(3),
+        duration: Duration::from_millis(40),
+        first_event: Some(Duration::from_millis(7)),
+    }
+}

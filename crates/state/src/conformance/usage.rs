@@ -1,0 +1,173 @@
+//! The battery's cases about usage.
+
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, try_join_all};
+
+use super::{Case, record};
+use crate::{
+    CallerScope, Label, MAX_SUMMARY_ROWS, Store, StoreError, TokenCount, UnixMillis, UsageGroup, UsageRecord,
+    UsageTotals,
+};
+
+pub(super) const CASES: &[Case] = &[
+    nothing_recorded_sums_to_nothing,
+    sums_are_kept_by_caller_and_by_model,
+    a_turn_counts_once,
+    a_batch_of_any_size_is_kept_whole,
+    the_largest_numbers_do_not_overflow,
+    a_summary_keeps_the_busiest_groups,
+    pruned_records_no_longer_count,
+    writers_at_the_same_time_lose_nothing,
+];
+
+type Outcome<'a> = BoxFuture<'a, Result<(), StoreError>>;
+
+const EVER: UnixMillis = UnixMillis(i64::MIN);
+
+fn nothing_recorded_sums_to_nothing(store: &dyn Store) -> Outcome<'_> {
+    Box::pin(async move {
+        store.record_usage(Vec::new()).await?;
+        assert_eq!(store.usage_summary(EVER, UsageGroup::Caller).await?, []);
+        Ok(())
+    })
+}
+
+fn sums_are_kept_by_caller_and_by_model(store: &dyn Store) -> Outcome<'_> {
+    Box::pin(async move {
+        let bob = CallerScope::new("bob");
+        let tokens = TokenCount::saturating;
+        let batch = vec![
+            record(1, 99),
+            UsageRecord { status: 429, output: tokens(0), first_event: None, ..record(2, 100) },
+            UsageRecord { cache_read: tokens(20), cache_write: tokens(30), status: 399, ..record(3, 101) },
+            UsageRecord { caller: bob, model: Label::new("claude"), status: 400, ..record(4, 102) },
+        ];
+        store.record_usage(batch).await?;
+
+        let by_caller = store.usage_summary(UnixMillis(100), UsageGroup::Caller).await?;
+        let alice = UsageTotals {
+            group: "alice".to_owned(),
+            turns: 2,
+            failures: 1,
+            input: 2,
+            cache_read: 20,
+            cache_write: 30,
+            output: 3,
+        };
+        let bob = UsageTotals { group: "bob".to_owned(), ..totals(1, 1) };
+        assert_eq!(by_caller, [alice.clone(), bob.clone()]);
+
+        let by_model = store.usage_summary(UnixMillis(100), UsageGroup::Model).await?;
+        let demo = UsageTotals { group: "demo".to_owned(), ..alice };
+        let claude = UsageTotals { group: "claude".to_owned(), ..bob };
+        assert_eq!(by_model, [demo, claude]);
+        assert_eq!(store.usage_summary(UnixMillis(103), UsageGroup::Model).await?, []);
+        Ok(())
+    })
+}
+
+fn a_turn_counts_once(store: &dyn Store) -> Outcome<'_> {
+    Box::pin(async move {
+        store.record_usage(vec![record(1, 1), record(2, 1)]).await?;
+        store.record_usage(vec![record(2, 1), record(3, 1), record(3, 1)]).await?;
+        assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(3, 0)]);
+        Ok(())
+    })
+}
+
+fn a_batch_of_any_size_is_kept_whole(store: &dyn Store) -> Outcome<'_> {
+    Box::pin(async move {
+        let mut turns = 0;
+        for size in [1, 7, 8, 9, 63, 64, 65, 256, 300] {
+            let batch = (turns..turns + size).map(|turn| record(u128::from(turn), 1)).collect();
+            store.record_usage(batch).await?;
+            turns += size;
+            assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(turns, 0)]);
+        }
+        Ok(())
+    })
+}
+
+fn the_largest_numbers_do_not_overflow(store: &dyn Store) -> Outcome<'_> {
+    Box::pin(async move {
+        let most = TokenCount::saturating(u64::MAX);
+        let absurd = |turn| UsageRecord {
+            input: most,
+            cache_read: most,
+            cache_write: most,
+            output: most,
+            status: u16::MAX,
+            duration: Duration::MAX,
+            first_event: Some(Duration::MAX),
+            ..record(turn, i64::MAX)
+        };
+        store.record_usage((0..100).map(absurd).collect()).await?;
+        let sum = 100 * u64::from(u32::MAX);
+        let expected = UsageTotals {
+            group: "demo".to_owned(),
+            turns: 100,
+            failures: 100,
+            input: sum,
+            cache_read: sum,
+            cache_write: sum,
+            output: sum,
+        };
+        assert_eq!(store.usage_summary(UnixMillis(i64::MAX), UsageGroup::Model).await?, [expected]);
+        Ok(())
+    })
+}
+
+fn a_summary_keeps_the_busiest_groups(store: &dyn Store) -> Outcome<'_> {
+    Box::pin(async move {
+        let groups = MAX_SUMMARY_ROWS as u128 + 1;
+        let mut batch: Vec<UsageRecord> = (0..groups)
+            .map(|turn| UsageRecord { model: Label::new(&format!("model {turn:04}")), ..record(turn, 1) })
+            .collect();
+        batch.push(UsageRecord { model: Label::new("model 1000"), ..record(groups, 1) });
+        store.record_usage(batch).await?;
+
+        let rows = store.usage_summary(EVER, UsageGroup::Model).await?;
+        let names: Vec<&str> = rows.iter().map(|row| row.group.as_str()).collect();
+        assert_eq!(names.len(), MAX_SUMMARY_ROWS);
+        assert_eq!(names[..3], ["model 1000", "model 0000", "model 0001"]);
+        assert_eq!(names.last(), Some(&"model 0998"));
+        Ok(())
+    })
+}
+
+fn pruned_records_no_longer_count(store: &dyn Store) -> Outcome<'_> {
+    Box::pin(async move {
+        store
+            .record_usage(
+                (0_i32..1_200).map(|turn| record(turn.unsigned_abs().into(), turn.into())).collect(),
+            )
+            .await?;
+        assert_eq!(store.prune_usage(UnixMillis(1_100)).await?, 1_100);
+        assert_eq!(store.prune_usage(UnixMillis(1_100)).await?, 0);
+        assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(100, 0)]);
+        Ok(())
+    })
+}
+
+fn writers_at_the_same_time_lose_nothing(store: &dyn Store) -> Outcome<'_> {
+    Box::pin(async move {
+        let batch = |writer: u128| (0..10).map(|turn| record(writer * 10 + turn, 1)).collect();
+        try_join_all((0..16).map(|writer| store.record_usage(batch(writer)))).await?;
+        assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(160, 0)]);
+        Ok(())
+    })
+}
+
+/// What so many of [`record`]'s records sum up to.
+fn totals(turns: u64, failures: u64) -> UsageTotals {
+    UsageTotals {
+        group: "demo".to_owned(),
+        turns,
+        failures,
+        input: turns,
+        cache_read: 0,
+        cache_write: 0,
+        output: 3 * turns,
+    }
+}

@@ -1,0 +1,239 @@
+//! A store in plain memory, for tests and for `store = "memory"`. Bounded: the oldest gives way.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use futures_util::future::{BoxFuture, ready};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use crate::response::refuse_oversized;
+use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
+use crate::{
+    CallerScope, Deletion, MAX_RESPONSE_BYTES, ResponseId, ResponseStore, Store, StoreError, StoredResponse,
+    UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
+};
+
+/// All bodies kept at a time: room for the largest response beside others.
+const MAX_BODY_BYTES_KEPT: usize = 2 * MAX_RESPONSE_BYTES;
+
+/// All responses kept at a time, however small.
+const MAX_RESPONSES_KEPT: usize = 10_000;
+
+/// All usage records kept at a time: about 10 MiB.
+const MAX_RECORDS_KEPT: usize = 50_000;
+
+/// A [`Store`] that lives and dies with the process.
+///
+/// Past its bounds it forgets the oldest responses and records, and logs a warning the first time.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    responses: Mutex<Responses>,
+    usage: Mutex<Usage>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl ResponseStore for MemoryStore {
+    fn put_response<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        response: StoredResponse,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            refuse_oversized(&response)?;
+            self.responses.lock().put((scope.clone(), response.id.clone()), response);
+            Ok(())
+        })
+    }
+
+    fn response<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        id: &'a ResponseId,
+    ) -> BoxFuture<'a, Result<Option<StoredResponse>, StoreError>> {
+        Box::pin(async move {
+            let key = (scope.clone(), id.clone());
+            Ok(self.responses.lock().kept.get(&key).map(|kept| kept.response.clone()))
+        })
+    }
+
+    fn delete_response<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        id: &'a ResponseId,
+    ) -> BoxFuture<'a, Result<Deletion, StoreError>> {
+        Box::pin(async move {
+            match self.responses.lock().remove(&(scope.clone(), id.clone())) {
+                Some(_gone) => Ok(Deletion::Deleted),
+                None => Ok(Deletion::NotFound),
+            }
+        })
+    }
+
+    fn prune_responses(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move { Ok(self.responses.lock().prune(older_than)) })
+    }
+}
+
+impl UsageStore for MemoryStore {
+    fn record_usage(&self, records: Vec<UsageRecord>) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut usage = self.usage.lock();
+            for record in records {
+                usage.add(record);
+            }
+            Ok(())
+        })
+    }
+
+    fn usage_summary(
+        &self,
+        since: UnixMillis,
+        by: UsageGroup,
+    ) -> BoxFuture<'_, Result<Vec<UsageTotals>, StoreError>> {
+        Box::pin(async move { Ok(self.usage.lock().summary(since, by)) })
+    }
+
+    fn prune_usage(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move { Ok(self.usage.lock().prune(older_than)) })
+    }
+}
+
+impl Store for MemoryStore {
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+}
+
+type ResponseKey = (CallerScope, ResponseId);
+
+#[derive(Debug, Default)]
+struct Responses {
+    kept: HashMap<ResponseKey, KeptResponse>,
+    /// Keys in the order they were put: the first gives way first.
+    by_age: BTreeMap<u64, ResponseKey>,
+    next_age: u64,
+    body_bytes: usize,
+    warned: bool,
+}
+
+#[derive(Debug)]
+struct KeptResponse {
+    age: u64,
+    response: StoredResponse,
+}
+
+impl Responses {
+    fn put(&mut self, key: ResponseKey, response: StoredResponse) {
+        self.remove(&key);
+        let age = self.next_age;
+        self.next_age += 1;
+        self.body_bytes += response.body.len();
+        self.by_age.insert(age, key.clone());
+        self.kept.insert(key, KeptResponse { age, response });
+        self.forget_the_oldest();
+    }
+
+    fn forget_the_oldest(&mut self) {
+        while self.body_bytes > MAX_BODY_BYTES_KEPT || self.kept.len() > MAX_RESPONSES_KEPT {
+            let Some((_, oldest)) = self.by_age.pop_first() else { return };
+            self.remove(&oldest);
+            if !self.warned {
+                self.warned = true;
+                tracing::warn!(
+                    "the memory store is full: from now on the oldest stored responses are forgotten"
+                );
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &ResponseKey) -> Option<StoredResponse> {
+        let KeptResponse { age, response } = self.kept.remove(key)?;
+        self.by_age.remove(&age);
+        self.body_bytes -= response.body.len();
+        Some(response)
+    }
+
+    fn prune(&mut self, older_than: UnixMillis) -> u64 {
+        let old: Vec<ResponseKey> = self
+            .kept
+            .iter()
+            .filter(|(_, kept)| kept.response.created_at < older_than)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in &old {
+            self.remove(key);
+        }
+        old.len() as u64
+    }
+}
+
+#[derive(Debug, Default)]
+struct Usage {
+    records: VecDeque<UsageRecord>,
+    turns: HashSet<Uuid>,
+    warned: bool,
+}
+
+impl Usage {
+    fn add(&mut self, record: UsageRecord) {
+        if !self.turns.insert(record.turn_id) {
+            return;
+        }
+        self.records.push_back(record);
+        if self.records.len() <= MAX_RECORDS_KEPT {
+            return;
+        }
+        if let Some(oldest) = self.records.pop_front() {
+            self.turns.remove(&oldest.turn_id);
+        }
+        if !self.warned {
+            self.warned = true;
+            tracing::warn!("the memory store is full: from now on the oldest usage records are forgotten");
+        }
+    }
+
+    fn summary(&self, since: UnixMillis, by: UsageGroup) -> Vec<UsageTotals> {
+        let mut groups: HashMap<&str, UsageTotals> = HashMap::new();
+        for record in self.records.iter().filter(|record| record.at >= since) {
+            let group = match by {
+                UsageGroup::Caller => record.caller.as_str(),
+                UsageGroup::Model => record.model.as_str(),
+            };
+            add_to(groups.entry(group).or_default(), record);
+        }
+        let rows =
+            groups.into_iter().map(|(group, totals)| UsageTotals { group: group.to_owned(), ..totals });
+        busiest_first(rows.collect())
+    }
+
+    fn prune(&mut self, older_than: UnixMillis) -> u64 {
+        let before = self.records.len();
+        let turns = &mut self.turns;
+        self.records.retain(|record| {
+            let keep = record.at >= older_than;
+            if !keep {
+                turns.remove(&record.turn_id);
+            }
+            keep
+        });
+        (before - self.records.len()) as u64
+    }
+}
+
+fn add_to(totals: &mut UsageTotals, record: &UsageRecord) {
+    totals.turns += 1;
+    totals.failures += u64::from(record.status >= FIRST_FAILURE_STATUS);
+    totals.input += u64::from(record.input.get());
+    totals.cache_read += u64::from(record.cache_read.get());
+    totals.cache_write += u64::from(record.cache_write.get());
+    totals.output += u64::from(record.output.get());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! The store in an SQLite file: opening it safely. What it holds is in `sqlite/responses.rs` and
+//! `sqlite/usage.rs`, why it fails in `sqlite/trouble.rs`.
+
+mod file;
+mod responses;
+mod schema;
+mod trouble;
+mod usage;
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sqlx::SqlitePool;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
+
+use crate::{Store, StoreError};
+use trouble::Trouble;
+
+/// One connection writes while another reads; each has a thread and a page cache, so no more than that.
+const MAX_CONNECTIONS: u32 = 2;
+
+/// How long a write waits for another program or connection that is writing.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a call waits for a connection: longer than [`BUSY_TIMEOUT`], so that the one ahead can give up
+/// first.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Prepared statements kept per connection: more than this crate has.
+const STATEMENTS_CACHED: usize = 24;
+
+/// Page cache per connection, in the unit SQLite takes it: KiB as a negative number.
+const PAGE_CACHE: &str = "-1024";
+
+/// The write-ahead file shrinks back to this many bytes after a large write.
+const WAL_BYTES_KEPT: &str = "4194304";
+
+/// Rows that one statement of a prune deletes, so that other writers get their turn in between.
+const ROWS_PER_PRUNE: i64 = 500;
+
+/// A [`Store`] in one SQLite database.
+///
+/// The file is in WAL mode with `synchronous = NORMAL`: a commit reaches the system, not yet the disk, so
+/// it survives the death of the process, costs no wait for the disk, and only a power cut can undo the last
+/// few. That is the promise of [`Store`], and all that a cache of conversations and a tally of usage need.
+/// Space that pruning frees is used again; the file does not shrink.
+#[derive(Debug)]
+pub struct SqliteStore {
+    pool: SqlitePool,
+    place: String,
+}
+
+impl SqliteStore {
+    /// Opens the database in that file, making file, folder and tables where they are missing.
+    ///
+    /// New files and folders are for the owner only. A file of another program, or of a newer toolgate, is
+    /// refused and left as it was.
+    pub async fn at(path: &Path) -> Result<Self, StoreError> {
+        file::create_if_missing(path)?;
+        let options = connection_options().filename(path);
+        Self::connect(options, MAX_CONNECTIONS, path.display().to_string()).await
+    }
+
+    /// Opens a new database in memory.
+    pub async fn in_memory() -> Result<Self, StoreError> {
+        // Every connection would have a database of its own, so there is exactly one.
+        Self::connect(connection_options().in_memory(true), 1, ":memory:".to_owned()).await
+    }
+
+    async fn connect(
+        options: SqliteConnectOptions,
+        connections: u32,
+        place: String,
+    ) -> Result<Self, StoreError> {
+        let pool = SqlitePoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            // A file does not hang up, so nothing need be checked, closed or opened again. Without these
+            // three there is also no background task, and a database in memory keeps its only connection.
+            .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_lazy_with(options);
+        let store = Self { pool, place };
+        schema::prepare(&store).await?;
+        Ok(store)
+    }
+
+    /// Turns what the driver reports into an error that says what was being done, and where.
+    fn failed(&self, doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+        move |error| Trouble::of(&error).into_error(doing, &self.place, Box::new(error))
+    }
+}
+
+impl Store for SqliteStore {
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.pool.close())
+    }
+}
+
+fn connection_options() -> SqliteConnectOptions {
+    // None of these writes to the file: it may turn out not to be ours. WAL mode is set in `schema`.
+    SqliteConnectOptions::new()
+        .create_if_missing(false)
+        .busy_timeout(BUSY_TIMEOUT)
+        .synchronous(SqliteSynchronous::Normal)
+        .statement_cache_capacity(STATEMENTS_CACHED)
+        .pragma("cache_size", PAGE_CACHE)
+        .pragma("journal_size_limit", WAL_BYTES_KEPT)
+        .thread_name(|number| format!("store-{number}"))
+}
+
+#[cfg(test)]
+mod tests;

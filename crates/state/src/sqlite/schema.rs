@@ -1,0 +1,116 @@
+//! Whose file it is, and bringing its tables up to date: done once, when the store is opened.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use sqlx::{Connection, SqlSafeStr, SqliteConnection};
+use tokio::time::sleep;
+
+use super::SqliteStore;
+use super::trouble::Trouble;
+use crate::StoreError;
+
+const DOING: &str = "opening the store";
+
+/// Marks a database as toolgate's: the letters `tgat`, in the field SQLite has for this.
+pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"tgat");
+const SET_APPLICATION_ID: &str = "PRAGMA application_id = 1952932212";
+
+/// Together as long as the wait for any other lock.
+const WAL_ATTEMPTS: u32 = 100;
+const WAL_RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// Every migration, oldest first.
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    Migrator::with_migrations(vec![migration(
+        1,
+        "responses and usage",
+        include_str!("../../migrations/0001_responses_and_usage.sql"),
+    )])
+});
+
+/// Checks that the database is ours or empty, and makes or updates the tables.
+pub(super) async fn prepare(store: &SqliteStore) -> Result<(), StoreError> {
+    let mut connection = store.pool.acquire().await.map_err(store.failed(DOING))?;
+    // All in one transaction that locks out other writers from its beginning: gateways that start together
+    // on one file take turns, and a refusal or failure leaves the file as it was.
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(store.failed(DOING))?;
+    refuse_foreign(store, &mut transaction).await?;
+    sqlx::query(SET_APPLICATION_ID).execute(&mut *transaction).await.map_err(store.failed(DOING))?;
+    MIGRATIONS
+        .run_direct(None, &mut *transaction, false)
+        .await
+        .map_err(|error| migration_failed(store, error))?;
+    transaction.commit().await.map_err(store.failed(DOING))?;
+    switch_to_wal(store, &mut connection).await
+}
+
+async fn refuse_foreign(store: &SqliteStore, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let owner: i32 = sqlx::query_scalar("PRAGMA application_id")
+        .fetch_one(&mut *connection)
+        .await
+        .map_err(store.failed(DOING))?;
+    if owner == APPLICATION_ID {
+        return Ok(());
+    }
+    let tables: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM sqlite_master")
+        .fetch_one(connection)
+        .await
+        .map_err(store.failed(DOING))?;
+    if owner == 0 && tables == 0 {
+        return Ok(());
+    }
+    Err(StoreError::Foreign { place: store.place.clone() })
+}
+
+/// WAL mode is a property of the file and stays, so only the first opening changes anything.
+///
+/// The change needs the file for itself and SQLite does not wait for that, so the waiting is done here.
+async fn switch_to_wal(store: &SqliteStore, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let switched = sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await;
+        match switched {
+            Ok(_) => return Ok(()),
+            Err(error) if Trouble::of(&error) == Trouble::Busy && attempts < WAL_ATTEMPTS => {
+                sleep(WAL_RETRY_AFTER).await;
+            }
+            Err(error) => return Err(store.failed(DOING)(error)),
+        }
+    }
+}
+
+fn migration_failed(store: &SqliteStore, error: MigrateError) -> StoreError {
+    let place = store.place.clone();
+    if let MigrateError::VersionMissing(found) = error {
+        let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
+        return StoreError::NewerSchema { place, found, known };
+    }
+    let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = &error else {
+        return StoreError::Migration { place, source: Box::new(error) };
+    };
+    match Trouble::of(cause) {
+        Trouble::Other => StoreError::Migration { place, source: Box::new(error) },
+        known @ (Trouble::NotSqlite
+        | Trouble::Damaged
+        | Trouble::Full
+        | Trouble::ReadOnly
+        | Trouble::Busy) => known.into_error(DOING, &place, Box::new(error)),
+    }
+}
+
+fn migration(version: i64, description: &'static str, sql: &'static str) -> Migration {
+    Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_in_the_statement_is_the_mark_that_is_checked() {
+        assert!(SET_APPLICATION_ID.ends_with(&format!(" {APPLICATION_ID}")));
+    }
+}

@@ -1,0 +1,170 @@
+//! The log under paused time: when it writes, what it drops, how it ends.
+
+use futures_util::future::{BoxFuture, join};
+use parking_lot::Mutex;
+use tokio::time::{Instant, advance};
+
+use super::*;
+use crate::conformance::record;
+use crate::{StoreError, UnixMillis, UsageGroup, UsageTotals};
+
+/// Remembers the size of each batch it took; the first `failures` writes fail.
+struct BatchStore {
+    batches: Mutex<Vec<usize>>,
+    failures: Mutex<usize>,
+    written: mpsc::Sender<()>,
+}
+
+impl BatchStore {
+    fn failing(failures: usize) -> (Arc<Self>, mpsc::Receiver<()>) {
+        let (written, writes) = mpsc::channel(QUEUE_RECORDS);
+        let store = Self { batches: Mutex::default(), failures: Mutex::new(failures), written };
+        (Arc::new(store), writes)
+    }
+
+    fn batches(&self) -> Vec<usize> {
+        self.batches.lock().clone()
+    }
+}
+
+impl UsageStore for BatchStore {
+    fn record_usage(&self, records: Vec<UsageRecord>) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut failures = self.failures.lock();
+            if *failures > 0 {
+                *failures -= 1;
+                let source = Box::new(std::io::Error::other("scripted"));
+                return Err(StoreError::Full { doing: "recording usage", place: "a test".into(), source });
+            }
+            self.batches.lock().push(records.len());
+            self.written.try_send(()).unwrap();
+            Ok(())
+        })
+    }
+
+    fn usage_summary(
+        &self,
+        _since: UnixMillis,
+        _by: UsageGroup,
+    ) -> BoxFuture<'_, Result<Vec<UsageTotals>, StoreError>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn prune_usage(&self, _older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async { Ok(0) })
+    }
+}
+
+fn log_records(log: &UsageLog, count: usize) {
+    for number in 0..count {
+        log.try_record(record(number as u128, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_few_records_wait_for_the_interval_and_go_in_one_write() {
+    let (store, mut writes) = BatchStore::failing(0);
+    let (log, worker) = UsageLog::new(store.clone());
+    let client = async {
+        log_records(&log, 3);
+        tokio::task::yield_now().await;
+        advance(FLUSH_EVERY / 2).await;
+        assert_eq!(store.batches(), [0; 0]);
+        advance(FLUSH_EVERY / 2).await;
+        writes.recv().await.unwrap();
+        assert_eq!(store.batches(), [3]);
+        log.shutdown().await
+    };
+    assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
+    assert_eq!(store.batches(), [3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_batch_is_written_at_once() {
+    let (store, mut writes) = BatchStore::failing(0);
+    let (log, worker) = UsageLog::new(store.clone());
+    let start = Instant::now();
+    let client = async {
+        log_records(&log, BATCH_RECORDS + 1);
+        writes.recv().await.unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        assert_eq!(store.batches(), [BATCH_RECORDS]);
+        log.shutdown().await
+    };
+    assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
+    assert_eq!(store.batches(), [BATCH_RECORDS, 1]);
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_drops_and_counts_and_keeps_the_rest() {
+    let (store, _writes) = BatchStore::failing(0);
+    let (log, worker) = UsageLog::new(store.clone());
+    log_records(&log, QUEUE_RECORDS + 10);
+    assert_eq!(log.dropped(), 10);
+    assert_eq!(join(worker.run(), log.shutdown()).await, (WorkerEnd::Shutdown, Ok(())));
+    assert_eq!(store.batches(), [BATCH_RECORDS; QUEUE_RECORDS / BATCH_RECORDS]);
+    assert_eq!(log.dropped(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_write_is_tried_again() {
+    let (store, mut writes) = BatchStore::failing(2);
+    let (log, worker) = UsageLog::new(store.clone());
+    let client = async {
+        log_records(&log, BATCH_RECORDS);
+        writes.recv().await.unwrap();
+        log.shutdown().await
+    };
+    assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
+    assert_eq!(store.batches(), [BATCH_RECORDS]);
+    assert_eq!(log.dropped(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_keeps_failing_loses_the_batch_and_the_count_says_so() {
+    let (store, mut writes) = BatchStore::failing(WRITE_ATTEMPTS as usize);
+    let (log, worker) = UsageLog::new(store.clone());
+    let client = async {
+        log_records(&log, BATCH_RECORDS + 2);
+        writes.recv().await.unwrap();
+        log.shutdown().await
+    };
+    assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
+    assert_eq!(store.batches(), [2]);
+    assert_eq!(log.dropped(), BATCH_RECORDS as u64);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_tells_what_it_could_not_write() {
+    let (store, _writes) = BatchStore::failing(usize::MAX);
+    let (log, worker) = UsageLog::new(store);
+    log_records(&log, 5);
+    let ends = join(worker.run(), log.shutdown()).await;
+    assert_eq!(ends, (WorkerEnd::Shutdown, Err(ShutdownError::Unwritten { records: 5 })));
+    assert_eq!(log.dropped(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_shutdowns_at_once_are_both_answered_and_a_later_one_is_told() {
+    let (store, _writes) = BatchStore::failing(0);
+    let (log, worker) = UsageLog::new(store.clone());
+    log_records(&log, 1);
+    let both = join(log.shutdown(), log.shutdown());
+    assert_eq!(join(worker.run(), both).await, (WorkerEnd::Shutdown, (Ok(()), Ok(()))));
+    assert_eq!(store.batches(), [1]);
+
+    assert_eq!(log.shutdown().await, Err(ShutdownError::WorkerGone));
+    log_records(&log, 2);
+    assert_eq!(log.dropped(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_last_handle_goes_the_rest_is_written() {
+    let (store, _writes) = BatchStore::failing(0);
+    let (log, worker) = UsageLog::new(store.clone());
+    log_records(&log.clone(), 2);
+    drop(log);
+    assert_eq!(worker.run().await, WorkerEnd::HandlesGone);
+    assert_eq!(store.batches(), [2]);
+}
