@@ -118,8 +118,8 @@ fn echo(request: &TurnRequest) -> Fields {
     let Value::Object(mut fields) = value else { return Fields::new() };
     // Asked for by its id or as an object; answered as an object.
     if let Some(conversation) = own.and_then(|own| own.get("conversation")) {
-        let named = conversation.as_str().map(|id| json!({ "id": id }));
-        fields.insert("conversation".to_owned(), named.unwrap_or_else(|| conversation.clone()));
+        let by_id = conversation.as_str().map(|id| json!({ "id": id }));
+        fields.insert("conversation".to_owned(), by_id.unwrap_or_else(|| conversation.clone()));
     }
     for name in REPEATED {
         if let Some(value) = own.and_then(|own| own.get(name)).filter(|value| !is_nothing(value)) {
