@@ -60,9 +60,9 @@ fn from_json(json: &Value) -> Option<TurnError> {
         Some(Value::Null) | None => json,
         Some(detail) => detail,
     };
-    let message = match detail {
-        Value::String(text) => text.clone(),
-        _ => ["message", "detail", "error", "msg"].iter().find_map(|name| words(detail.get(*name)?))?,
+    let message = match detail.as_str() {
+        Some(text) => text.to_owned(),
+        None => ["message", "detail", "error", "msg"].iter().find_map(|name| words(detail.get(*name)?))?,
     };
     let code = match detail.get("code") {
         Some(Value::String(code)) => Some(code.clone()),

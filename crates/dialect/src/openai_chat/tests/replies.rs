@@ -75,9 +75,9 @@ fn a_call_without_an_id_gets_one_for_everybody_else() {
     let ids: Vec<_> = reply
         .blocks
         .iter()
-        .map(|block| match block {
-            Block::ToolCall(call) => call.id.as_str(),
-            other => panic!("{other:?}"),
+        .map(|block| {
+            let Block::ToolCall(call) = block else { panic!("{block:?}") };
+            call.id.as_str()
         })
         .collect();
     assert_eq!(ids, ["call_0_x1", "call_1_x1"]); // T23
