@@ -1,6 +1,7 @@
 //! Making the database file and its folder, readable by their owner only.
 
 use std::fs::{DirBuilder, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
@@ -16,16 +17,17 @@ pub(super) fn create_if_missing(path: &Path) -> Result<(), StoreError> {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(folder).map_err(unreachable_at(folder))?;
     }
-    if path.is_file() {
-        // It may be read-only; SQLite will say so when something is written.
-        return Ok(());
-    }
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
+    // Only ever a new file: closing one that SQLite has open in this process would drop its locks.
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(unreachable_at(path))?;
-    Ok(())
+    match options.open(path) {
+        Ok(_new_file) => Ok(()),
+        // A file that may only be read is found out when something is written.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_file() => Ok(()),
+        Err(error) => Err(unreachable_at(path)(error)),
+    }
 }
 
 fn unreachable_at(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {

@@ -1,9 +1,11 @@
 //! Whose file it is, and bringing its tables up to date: done once, when the store is opened.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{Connection, SqlSafeStr, SqliteConnection};
+use tokio::time::sleep;
 
 use super::SqliteStore;
 use super::trouble::Trouble;
@@ -14,6 +16,10 @@ const DOING: &str = "opening the store";
 /// Marks a database as toolgate's: the letters `tgat`, in the field SQLite has for this.
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"tgat");
 const SET_APPLICATION_ID: &str = "PRAGMA application_id = 1952932212";
+
+/// Together as long as the wait for any other lock.
+const WAL_ATTEMPTS: u32 = 100;
+const WAL_RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// Every migration, oldest first.
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
@@ -27,10 +33,17 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
 /// Checks that the database is ours or empty, and makes or updates the tables.
 pub(super) async fn prepare(store: &SqliteStore) -> Result<(), StoreError> {
     let mut connection = store.pool.acquire().await.map_err(store.failed(DOING))?;
-    refuse_foreign(store, &mut connection).await?;
-    // WAL mode is a property of the file and stays; it cannot be set inside a transaction.
-    sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await.map_err(store.failed(DOING))?;
-    migrate(store, &mut connection).await
+    // All in one transaction that locks out other writers from its beginning: gateways that start together
+    // on one file take turns, and a refusal or failure leaves the file as it was.
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(store.failed(DOING))?;
+    refuse_foreign(store, &mut transaction).await?;
+    sqlx::query(SET_APPLICATION_ID).execute(&mut *transaction).await.map_err(store.failed(DOING))?;
+    MIGRATIONS
+        .run_direct(None, &mut *transaction, false)
+        .await
+        .map_err(|error| migration_failed(store, error))?;
+    transaction.commit().await.map_err(store.failed(DOING))?;
+    switch_to_wal(store, &mut connection).await
 }
 
 async fn refuse_foreign(store: &SqliteStore, connection: &mut SqliteConnection) -> Result<(), StoreError> {
@@ -51,16 +64,22 @@ async fn refuse_foreign(store: &SqliteStore, connection: &mut SqliteConnection) 
     Err(StoreError::Foreign { place: store.place.clone() })
 }
 
-async fn migrate(store: &SqliteStore, connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    // All in one transaction that locks out other writers from its beginning: gateways that start together
-    // on one file take turns, and a failure leaves the file as it was.
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(store.failed(DOING))?;
-    sqlx::query(SET_APPLICATION_ID).execute(&mut *transaction).await.map_err(store.failed(DOING))?;
-    MIGRATIONS
-        .run_direct(None, &mut *transaction, false)
-        .await
-        .map_err(|error| migration_failed(store, error))?;
-    transaction.commit().await.map_err(store.failed(DOING))
+/// WAL mode is a property of the file and stays, so only the first opening changes anything.
+///
+/// The change needs the file for itself and SQLite does not wait for that, so the waiting is done here.
+async fn switch_to_wal(store: &SqliteStore, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let switched = sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await;
+        match switched {
+            Ok(_) => return Ok(()),
+            Err(error) if Trouble::of(&error) == Trouble::Busy && attempts < WAL_ATTEMPTS => {
+                sleep(WAL_RETRY_AFTER).await;
+            }
+            Err(error) => return Err(store.failed(DOING)(error)),
+        }
+    }
 }
 
 fn migration_failed(store: &SqliteStore, error: MigrateError) -> StoreError {

@@ -1,1 +1,297 @@
-//! x
+//! What is special to SQLite: files. The rest is in the battery.
+
+use std::error::Error as StdError;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::{try_join, try_join_all};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use tempfile::TempDir;
+
+use super::*;
+use crate::conformance::{self, record, response};
+use crate::{
+    CallerScope, Deletion, MAX_RESPONSE_BYTES, ResponseId, ResponseStore, StoreUrl, StoredResponse,
+    UnixMillis, UsageGroup, UsageStore, open,
+};
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("toolgate.db")
+    }
+}
+
+/// A plain connection, as another program would have it.
+async fn stranger(path: &Path) -> SqliteConnection {
+    SqliteConnectOptions::new().filename(path).create_if_missing(true).connect().await.unwrap()
+}
+
+async fn refusal(path: &Path) -> StoreError {
+    SqliteStore::at(path).await.unwrap_err()
+}
+
+fn alice() -> CallerScope {
+    CallerScope::new("alice")
+}
+
+#[tokio::test]
+async fn the_battery_holds_in_a_file() {
+    let folder = Folder::new();
+    let files = std::cell::Cell::new(0);
+    conformance::run(|| {
+        files.set(files.get() + 1);
+        let url = StoreUrl::SqliteFile(folder.0.path().join(format!("{}.db", files.get())));
+        async move { open(&url).await }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn the_battery_holds_in_memory() {
+    conformance::run(|| open(&StoreUrl::SqliteMemory)).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_written_is_there_after_reopening() {
+    let folder = Folder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    store.record_usage(vec![record(1, 1)]).await.unwrap();
+    let sums = store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap();
+    store.close().await;
+
+    let again = SqliteStore::at(&folder.file()).await.unwrap();
+    let kept = again.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
+    assert_eq!(kept, Some(response("resp_1", 1)));
+    assert_eq!(again.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap(), sums);
+}
+
+#[tokio::test]
+async fn a_file_copied_from_under_a_living_store_has_all_that_was_acknowledged() {
+    // What is on disk now is what a killed process would leave behind.
+    let (folder, copy) = (Folder::new(), Folder::new());
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    for entry in fs::read_dir(folder.0.path()).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, copy.0.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let after_the_crash = SqliteStore::at(&copy.file()).await.unwrap();
+    let kept = after_the_crash.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
+    assert_eq!(kept, Some(response("resp_1", 1)));
+}
+
+#[tokio::test]
+async fn two_handles_may_open_and_write_one_file_together() {
+    let folder = Folder::new();
+    let path = folder.file();
+    let (one, two) = try_join(SqliteStore::at(&path), SqliteStore::at(&path)).await.unwrap();
+    let handles = [Arc::new(one), Arc::new(two)];
+    let writes = (0..60_u8).map(|number| {
+        let store = &handles[usize::from(number % 2)];
+        async move {
+            store.put_response(&alice(), response(&format!("resp_{number}"), 1)).await?;
+            store.record_usage(vec![record(number.into(), 1)]).await
+        }
+    });
+    try_join_all(writes).await.unwrap();
+    for store in &handles {
+        let sums = store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap();
+        assert_eq!(sums[0].turns, 60);
+        for number in 0..60 {
+            let id = ResponseId::new(format!("resp_{number}"));
+            assert!(store.response(&alice(), &id).await.unwrap().is_some(), "{id}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_file_is_in_wal_mode_and_few_connections_are_open() {
+    let folder = Folder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    try_join_all((0..20).map(|number| store.record_usage(vec![record(number, 1)]))).await.unwrap();
+    let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&store.pool).await.unwrap();
+    assert_eq!(journal, "wal");
+    assert!(store.pool.size() <= MAX_CONNECTIONS);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn new_files_and_folders_are_for_the_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+
+    let folder = Folder::new();
+    let path = folder.0.path().join("new/deep/toolgate.db");
+    let store = SqliteStore::at(&path).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    assert_eq!(mode(&folder.0.path().join("new")), 0o700);
+    assert_eq!(mode(&folder.0.path().join("new/deep")), 0o700);
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_and_kept() {
+    let folder = Folder::new();
+    for text in ["dear diary", &"dear diary\n".repeat(1_000)] {
+        fs::write(folder.file(), text).unwrap();
+        let error = refusal(&folder.file()).await;
+        assert!(matches!(error, StoreError::NotSqlite { .. }), "{error:?}");
+        assert!(error.to_string().contains("is not an SQLite database; name another file"), "{error}");
+        assert!(error.source().is_some());
+        assert_eq!(fs::read_to_string(folder.file()).unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn the_database_of_another_program_is_refused_and_kept() {
+    let folder = Folder::new();
+    for theirs in ["CREATE TABLE bookmarks (url TEXT)", "PRAGMA application_id = 7"] {
+        let mut connection = stranger(&folder.file()).await;
+        sqlx::query(theirs).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        let before = fs::read(folder.file()).unwrap();
+
+        let error = refusal(&folder.file()).await;
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+        assert_eq!(fs::read(folder.file()).unwrap(), before);
+        fs::remove_file(folder.file()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_schema_newer_than_the_program_is_refused() {
+    let folder = Folder::new();
+    SqliteStore::at(&folder.file()).await.unwrap().close().await;
+    let mut connection = stranger(&folder.file()).await;
+    sqlx::query(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+        VALUES (9000, 'from the future', TRUE, x'00', 1)",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+
+    let error = refusal(&folder.file()).await;
+    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 1, .. }), "{error:?}");
+    assert!(error.to_string().contains("install a newer toolgate"), "{error}");
+}
+
+#[tokio::test]
+async fn a_schema_that_differs_from_its_version_is_refused() {
+    let folder = Folder::new();
+    SqliteStore::at(&folder.file()).await.unwrap().close().await;
+    let mut connection = stranger(&folder.file()).await;
+    sqlx::query("UPDATE _sqlx_migrations SET checksum = x'00'").execute(&mut connection).await.unwrap();
+
+    let error = refusal(&folder.file()).await;
+    assert!(matches!(error, StoreError::Migration { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_reported_as_such() {
+    let folder = Folder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    for number in 0..200 {
+        store.put_response(&alice(), response(&format!("resp_{number}"), number)).await.unwrap();
+    }
+    store.close().await;
+    // The first page, with the schema, stays; every other page becomes noise.
+    let mut bytes = fs::read(folder.file()).unwrap();
+    bytes[4096..].fill(0xa5);
+    fs::write(folder.file(), bytes).unwrap();
+
+    let error = match SqliteStore::at(&folder.file()).await {
+        Ok(store) => store.response(&alice(), &ResponseId::new("resp_1")).await.unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    assert!(error.to_string().contains("restore a backup"), "{error}");
+}
+
+#[tokio::test]
+async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
+    let folder = Folder::new();
+    // One connection, because the bound that stands in for a small disk belongs to a connection.
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    store.close().await;
+    let options = connection_options().filename(folder.file()).pragma("max_page_count", "64");
+    let store = SqliteStore::connect(options, 1, "a small disk".to_owned()).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+
+    let large = StoredResponse { body: "x".repeat(1 << 20), ..response("large", 1) };
+    let error = store.put_response(&alice(), large.clone()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "storing a response: no space is left for a small disk; free some on that disk and try again"
+    );
+    let many = (0..5_000).map(|turn| record(turn, 1)).collect();
+    let error = store.record_usage(many).await.unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+
+    // All or nothing, and the store goes on.
+    assert_eq!(store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap(), []);
+    assert_eq!(store.response(&alice(), &large.id).await.unwrap(), None);
+    assert_eq!(store.delete_response(&alice(), &ResponseId::new("resp_1")).await.unwrap(), Deletion::Deleted);
+    store.record_usage(vec![record(1, 1)]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_that_stays_locked_is_reported_as_busy() {
+    let folder = Folder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    let mut other = stranger(&folder.file()).await;
+    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+
+    let impatient = connection_options().filename(folder.file()).busy_timeout(Duration::ZERO);
+    let error = SqliteStore::connect(impatient, 1, "a locked file".to_owned()).await.unwrap_err();
+    assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+    // Who reads need not wait for who writes.
+    assert!(store.response(&alice(), &ResponseId::new("resp_1")).await.unwrap().is_some());
+    lock.rollback().await.unwrap();
+    store.put_response(&alice(), response("resp_2", 1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_place_that_cannot_be_made_is_named() {
+    let folder = Folder::new();
+    fs::write(folder.file(), "a file, not a folder").unwrap();
+    let error = refusal(&folder.file().join("toolgate.db")).await;
+    assert!(matches!(&error, StoreError::Unreachable { path, .. } if *path == folder.file()), "{error:?}");
+
+    let error = refusal(folder.0.path()).await;
+    assert!(matches!(&error, StoreError::Unreachable { path, .. } if path == folder.0.path()), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_closed_store_answers_with_an_error() {
+    let store = SqliteStore::in_memory().await.unwrap();
+    store.close().await;
+    let error = store.put_response(&alice(), response("resp_1", 1)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Failed { doing: "storing a response", .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn the_write_ahead_file_shrinks_after_a_large_write() {
+    let folder = Folder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    let large = StoredResponse { body: "x".repeat(MAX_RESPONSE_BYTES), ..response("large", 1) };
+    store.put_response(&alice(), large).await.unwrap();
+    // The file is cut when writing starts over at its beginning, which the second write after it does.
+    for number in 0..3 {
+        store.put_response(&alice(), response(&format!("resp_{number}"), 1)).await.unwrap();
+    }
+    let bytes = fs::metadata(folder.file().with_extension("db-wal")).unwrap().len();
+    assert!(bytes <= WAL_BYTES_KEPT.parse().unwrap(), "{bytes}");
+}

@@ -2,6 +2,8 @@
 
 use std::error::Error as StdError;
 
+use sqlx::error::DatabaseError;
+
 use crate::StoreError;
 
 /// A kind of trouble.
@@ -20,7 +22,7 @@ impl Trouble {
         if matches!(error, sqlx::Error::PoolTimedOut) {
             return Self::Busy;
         }
-        let code = error.as_database_error().and_then(|error| error.code());
+        let code = error.as_database_error().and_then(DatabaseError::code);
         let Some(code) = code.and_then(|code| code.parse::<i32>().ok()) else { return Self::Other };
         // The low byte is the primary code, the rest says more. https://sqlite.org/rescode.html
         match code & 0xff {

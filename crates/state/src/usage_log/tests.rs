@@ -68,9 +68,9 @@ async fn a_few_records_wait_for_the_interval_and_go_in_one_write() {
     let client = async {
         log_records(&log, 3);
         tokio::task::yield_now().await;
-        advance(FLUSH_EVERY - Duration::from_millis(1)).await;
+        advance(FLUSH_EVERY / 2).await;
         assert_eq!(store.batches(), [0; 0]);
-        advance(Duration::from_millis(1)).await;
+        advance(FLUSH_EVERY / 2).await;
         writes.recv().await.unwrap();
         assert_eq!(store.batches(), [3]);
         log.shutdown().await

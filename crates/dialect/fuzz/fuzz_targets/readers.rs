@@ -1,0 +1,34 @@
+//! Every reader, on any bytes: no panic, events the grammar accepts, the same whatever the split.
+//! The first byte of the input chooses the dialect, the second is the size of the pieces, the rest is the body.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use toolgate_dialect::conformance::streams;
+use toolgate_dialect::registry::ALL;
+use toolgate_model::Grammar;
+
+fuzz_target!(|input: &[u8]| {
+    let [choice, size, body @ ..] = input else { return };
+    let (_, dialect) = &ALL[usize::from(*choice) % ALL.len()];
+    if let Ok(request) = dialect.client.read_request(body) {
+        for (_, other) in &ALL {
+            // Refusing is fine; what is written must be readable.
+            if let Ok(written) = other.upstream.write_request(&request.value) {
+                assert!(serde_json_is_valid(&written.body));
+            }
+        }
+    }
+    drop(dialect.upstream.read_reply(body));
+    assert!(!dialect.upstream.read_error(500, body).message.is_empty());
+    let whole = streams::read(dialect, body, usize::MAX);
+    let mut grammar = Grammar::new();
+    for event in &whole.events {
+        grammar.accept(event).expect("the reader keeps to the grammar");
+    }
+    assert_eq!(whole, streams::read(dialect, body, usize::from(*size).max(1)));
+});
+
+fn serde_json_is_valid(body: &[u8]) -> bool {
+    std::str::from_utf8(body).is_ok_and(|text| toolgate_model::JsonText::parse(text).is_ok())
+}
