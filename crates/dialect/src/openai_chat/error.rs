@@ -39,7 +39,10 @@ pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
         Ok(json) => from_json(&json).unwrap_or_else(|| unknown_shape(status, body)),
         Err(_) => unknown_shape(status, body),
     };
-    error.kind = ErrorKind::from_status(status);
+    // `invalid_request_error` and the shapes without a type say nothing the status does not say better.
+    if matches!(error.kind, ErrorKind::InvalidRequest | ErrorKind::Upstream) {
+        error.kind = ErrorKind::from_status(status);
+    }
     error.status = Some(status);
     error
 }

@@ -170,6 +170,13 @@ fn errors_in_every_shape() {
     let by_the_book = r#"{"error": {"message": "no such model", "type": "invalid_request_error", "param": "model", "code": "model_not_found"}}"#;
     check(404, by_the_book, ErrorKind::NotFound, "no such model", Some("model_not_found"));
     check(422, r#"{"error": {"message": "bad", "code": 17}}"#, ErrorKind::InvalidRequest, "bad", Some("17"));
+    check(
+        429,
+        r#"{"error": {"message": "pay", "type": "insufficient_quota"}}"#,
+        ErrorKind::Billing,
+        "pay",
+        None,
+    );
     check(400, r#"{"error": "just text"}"#, ErrorKind::InvalidRequest, "just text", None);
     check(400, r#"{"detail": [{"loc": ["body"]}]}"#, ErrorKind::InvalidRequest, "loc", None);
     check(401, r#"{"message": "who are you"}"#, ErrorKind::Authentication, "who are you", None);

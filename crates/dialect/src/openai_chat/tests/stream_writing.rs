@@ -38,7 +38,7 @@ fn asked(fields: &Value) -> ReplyContext {
     context(read_request(&body))
 }
 
-/// The deltas of every chunk, and the last finish_reason.
+/// The deltas of every chunk, and why it ended.
 fn check(context: ReplyContext, events: Vec<TurnEvent>, expect: &[Value], finish_reason: &str) {
     let frames = write_stream(context, events);
     let (done, chunks) = frames.split_last().unwrap();
