@@ -1,2 +1,71 @@
-//! The binary.
-fn main() {}
+//! `cargo xtask`: everything one does with this repository besides building it, in one command each.
+//!
+//! `test` is what must pass before anything lands, and the same command that CI runs; see [`HELP`] for the rest.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line tool talks to the person who runs it"
+)]
+
+mod bench;
+mod cargo;
+mod command;
+mod corpus;
+mod report;
+mod sdk;
+mod test;
+mod tidy;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use command::Command;
+
+const HELP: &str = "\
+Everything one does with this repository, in one command each.
+
+  cargo xtask test            all checks and all tests, the official SDKs included;
+                              fetches what is missing into .toolgate-test/
+  cargo xtask test --quick    formatting, tidy, clippy and unit tests: under a minute when warm
+  cargo xtask tidy            the rules of the code base that no compiler checks
+  cargo xtask bench           the gateway beside a relay that parses nothing, in a release build;
+                              a table here, and target/bench/result.json
+  cargo xtask bench --smoke   the same in a few seconds: shows that it runs, not how fast
+  cargo xtask corpus PATH     recorded exchanges below PATH, read and written in every dialect
+  cargo xtask help            this text
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let command = match Command::parse(&arguments) {
+        Ok(command) => command,
+        Err(complaint) => {
+            eprintln!("{complaint}\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    let root = repository_root();
+    let outcome = match command {
+        Command::Help => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Command::Test(extent) => return test::run(root, extent),
+        Command::Tidy => test::tidy_step(root).map(|()| println!("tidy: nothing to complain about")),
+        Command::Bench(extent) => bench::run(root, extent),
+        Command::Corpus(folder) => corpus::run(root, &folder),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(complaint) => {
+            eprintln!("{complaint}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder above `xtask/`, fixed when this tool is compiled.
+fn repository_root() -> &'static Path {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask)
+}

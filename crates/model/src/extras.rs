@@ -50,6 +50,12 @@ impl Extras {
         if fields.is_empty() { Self::NONE } else { Self(Some(Box::new(Owned { dialect, fields }))) }
     }
 
+    /// Like [`Extras::of`], but says whose they are even where there are none: some fields mean another thing when
+    /// they are absent in another dialect.
+    pub fn marked(dialect: DialectId, fields: Fields) -> Self {
+        Self(Some(Box::new(Owned { dialect, fields })))
+    }
+
     /// True where there is nothing to carry.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()

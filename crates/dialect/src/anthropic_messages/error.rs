@@ -1,0 +1,154 @@
+//! Errors: `{"type": "error", "error": {"type": …, "message": …}}`, alone or as the last event of a stream.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_model::{ErrorKind, TurnError};
+
+/// How much of a body that is no error of this dialect is shown.
+const MAX_QUOTE_CHARS: usize = 200;
+
+#[derive(Deserialize)]
+struct ErrorBodyIn {
+    error: ErrorIn,
+}
+
+#[derive(Deserialize)]
+struct ErrorIn {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    message: Option<String>,
+    details: Option<DetailsIn>,
+    /// Other hosts that speak this dialect put a code here, some as a number. // T38
+    code: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct DetailsIn {
+    error_code: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ErrorBodyOut<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    error: ErrorOut<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorOut<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<DetailsOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct DetailsOut<'a> {
+    error_code: &'a str,
+}
+
+/// Reads the answer of a host that refused.
+pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
+    let Ok(ErrorBodyIn { error }) = serde_json::from_slice(body) else {
+        let kind = ErrorKind::from_status(status);
+        let mut failed =
+            TurnError::new(kind, format!("the host answered with status {status}{}", quote(body)));
+        keep_status(&mut failed, status);
+        return failed;
+    };
+    let kind = error.kind.as_deref().and_then(known_kind).unwrap_or_else(|| ErrorKind::from_status(status));
+    let mut failed = into_error(kind, error, &format!("the host answered with status {status}"));
+    keep_status(&mut failed, status);
+    failed
+}
+
+/// Reads an error that came inside a stream, where no status says more. // T17
+pub(super) fn read_in_stream(data: &str) -> TurnError {
+    match serde_json::from_str(data) {
+        Ok(ErrorBodyIn { error }) => {
+            let kind = error.kind.as_deref().and_then(known_kind).unwrap_or(ErrorKind::Upstream);
+            into_error(kind, error, "the host ended the stream with an error")
+        }
+        Err(_) => {
+            TurnError::upstream(format!("the host ended the stream with an error{}", quote(data.as_bytes())))
+        }
+    }
+}
+
+/// Writes the body that tells an error.
+pub(super) fn write(error: &TurnError) -> Vec<u8> {
+    let body = ErrorBodyOut {
+        kind: "error",
+        error: ErrorOut {
+            kind: name(error.kind),
+            message: &error.message,
+            details: error.code.as_deref().map(|error_code| DetailsOut { error_code }),
+        },
+    };
+    // Strings always serialise.
+    serde_json::to_vec(&body).unwrap_or_default()
+}
+
+fn into_error(kind: ErrorKind, error: ErrorIn, otherwise: &str) -> TurnError {
+    let mut failed = TurnError::new(kind, error.message.unwrap_or_else(|| otherwise.to_owned()));
+    let stated = error.code.and_then(|code| match code {
+        Value::String(code) => Some(code),
+        Value::Number(code) => Some(code.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    });
+    failed.code = error.details.and_then(|details| details.error_code).or(stated);
+    failed
+}
+
+/// A 4xx stays that 4xx. // T38
+fn keep_status(error: &mut TurnError, status: u16) {
+    if (400..600).contains(&status) && error.kind.status() != status {
+        error.status = Some(status);
+    }
+}
+
+/// The kind a word means by itself; `api_error` is said of everything else, so the status decides.
+fn known_kind(word: &str) -> Option<ErrorKind> {
+    Some(match word {
+        "invalid_request_error" => ErrorKind::InvalidRequest,
+        "authentication_error" => ErrorKind::Authentication,
+        "billing_error" => ErrorKind::Billing,
+        "permission_error" => ErrorKind::Permission,
+        "not_found_error" => ErrorKind::NotFound,
+        "conflict_error" => ErrorKind::Conflict,
+        "request_too_large" => ErrorKind::TooLarge,
+        "rate_limit_error" => ErrorKind::RateLimited,
+        "timeout_error" => ErrorKind::Timeout,
+        "overloaded_error" => ErrorKind::Overloaded,
+        _ => return None,
+    })
+}
+
+fn name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::InvalidRequest => "invalid_request_error",
+        ErrorKind::Authentication => "authentication_error",
+        ErrorKind::Billing => "billing_error",
+        ErrorKind::Permission => "permission_error",
+        ErrorKind::NotFound => "not_found_error",
+        ErrorKind::Conflict => "conflict_error",
+        ErrorKind::TooLarge => "request_too_large",
+        ErrorKind::RateLimited => "rate_limit_error",
+        ErrorKind::Timeout => "timeout_error",
+        ErrorKind::Overloaded => "overloaded_error",
+        ErrorKind::Internal | ErrorKind::Upstream | ErrorKind::Unavailable | ErrorKind::Cancelled => {
+            "api_error"
+        }
+    }
+}
+
+fn quote(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    if text.is_empty() {
+        return " and no text: look at the host's own log".to_owned();
+    }
+    let start: String = text.chars().take(MAX_QUOTE_CHARS).collect();
+    format!(" and this, which is no error of the Messages API: {start}")
+}

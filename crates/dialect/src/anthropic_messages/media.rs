@@ -1,0 +1,109 @@
+//! Pictures and documents: which sources the model has a word for, and how they are written.
+
+use serde_json::Value;
+use toolgate_model::{Document, Fields, Image, Losses, Opaque, Part, Source};
+
+use super::ID;
+use super::wire::{BlockOut, SourceOut, extras};
+
+/// The only type a document given as text may have.
+const PLAIN_TEXT: &str = "text/plain";
+
+/// Reads an `image` block; a source the model has no word for keeps the block opaque.
+pub(super) fn read_image(fields: Fields) -> Part {
+    let is_text =
+        fields.get("source").and_then(|source| source.get("type")).is_some_and(|kind| kind == "text");
+    if is_text {
+        return opaque("image", fields);
+    }
+    match take_source(fields) {
+        Err(fields) => opaque("image", fields),
+        Ok((source, mut fields)) => {
+            fields.shift_remove("source");
+            Part::Image(Image { source, extras: extras(fields) })
+        }
+    }
+}
+
+/// Reads a `document` block, likewise.
+pub(super) fn read_document(fields: Fields) -> Part {
+    match take_source(fields) {
+        Ok((source, mut fields)) => {
+            fields.shift_remove("source");
+            let name = fields.get("title").and_then(Value::as_str).map(str::to_owned);
+            if name.is_some() {
+                fields.shift_remove("title");
+            }
+            Part::Document(Document { source, name, extras: extras(fields) })
+        }
+        Err(fields) => opaque("document", fields),
+    }
+}
+
+/// Writes a picture, or reports why the host cannot have it.
+pub(super) fn write_image<'a>(image: &'a Image, losses: &mut Losses) -> Option<BlockOut<'a>> {
+    let extra = image.extras.write(ID, "image", losses);
+    if let Source::Text(_) = image.source {
+        losses.add("image", "a picture cannot be given as text");
+        return None;
+    }
+    Some(BlockOut::Image { source: write_source(&image.source, "image", losses)?, extra })
+}
+
+/// Writes a document, likewise.
+pub(super) fn write_document<'a>(document: &'a Document, losses: &mut Losses) -> Option<BlockOut<'a>> {
+    let extra = document.extras.write(ID, "document", losses);
+    let source = write_source(&document.source, "document", losses)?;
+    Some(BlockOut::Document { source, title: document.name.as_deref(), extra })
+}
+
+/// Takes the source out of the block where the model can say all of it; else gives the block back untouched.
+fn take_source(mut fields: Fields) -> Result<(Source, Fields), Fields> {
+    match fields.get_mut("source").and_then(Value::as_object_mut).and_then(known_source) {
+        Some(source) => Ok((source, fields)),
+        None => Err(fields),
+    }
+}
+
+fn known_source(source: &mut Fields) -> Option<Source> {
+    let kind = source.get("type")?.as_str()?;
+    let expected: &[&str] = match kind {
+        "base64" | "text" => &["type", "media_type", "data"],
+        "url" => &["type", "url"],
+        "file" => &["type", "file_id"],
+        _ => return None,
+    };
+    let complete = expected.iter().all(|name| source.get(*name).is_some_and(Value::is_string));
+    let other_text = kind == "text" && source.get("media_type").and_then(Value::as_str) != Some(PLAIN_TEXT);
+    if !complete || source.len() != expected.len() || other_text {
+        return None;
+    }
+    let mut take = |name: &str| match source.get_mut(name).map(Value::take) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    Some(match take("type")?.as_str() {
+        "base64" => Source::Base64 { media_type: take("media_type")?, data: take("data")? },
+        "text" => Source::Text(take("data")?),
+        "url" => Source::Url(take("url")?),
+        _ => Source::File { provider: ID.provider, id: take("file_id")? },
+    })
+}
+
+fn write_source<'a>(source: &'a Source, place: &str, losses: &mut Losses) -> Option<SourceOut<'a>> {
+    Some(match source {
+        Source::Base64 { media_type, data } => SourceOut::Base64 { media_type, data },
+        Source::Text(data) => SourceOut::Text { media_type: PLAIN_TEXT, data },
+        Source::Url(url) => SourceOut::Url { url },
+        Source::File { provider, id } if *provider == ID.provider => SourceOut::File { file_id: id },
+        Source::File { provider, id: _ } => {
+            losses.add(place, format!("the file was uploaded to {provider}, where this host cannot read it"));
+            return None;
+        }
+    })
+}
+
+fn opaque(kind: &str, mut fields: Fields) -> Part {
+    fields.insert("type".to_owned(), Value::from(kind));
+    Part::Opaque(Opaque { dialect: ID, kind: kind.to_owned(), fields })
+}

@@ -1,0 +1,104 @@
+//! Anthropic's Messages API, as clients speak it to us and as hosts speak it.
+//!
+//! What reads the same here, and so may come back in the other form: a string and one text block, `null` and a
+//! missing field, an empty array and a missing one, `"stream": false` and `"is_error": false` and a missing one,
+//! `"type": "custom"` on a tool and none, user messages in a row and one, `signature: ""` and none.
+
+mod arguments;
+mod block;
+mod count;
+mod error;
+mod media;
+mod meter;
+mod reply;
+mod request;
+mod request_write;
+mod schema;
+mod stream_read;
+mod stream_write;
+mod thinking;
+mod turns_write;
+mod usage;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use toolgate_model::{DialectId, Reply, Translated, TurnError, TurnRequest};
+
+use crate::{ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest};
+
+pub use count::{read_count, read_count_request, write_count, write_count_request};
+
+/// The dialect's name.
+pub const ID: DialectId = DialectId { name: "anthropic-messages", provider: "anthropic" };
+
+/// The dialect, in both of its roles.
+pub static DIALECT: AnthropicMessages = AnthropicMessages;
+
+/// Anthropic's Messages API.
+#[derive(Clone, Copy, Debug)]
+pub struct AnthropicMessages;
+
+impl ClientDialect for AnthropicMessages {
+    fn id(&self) -> DialectId {
+        ID
+    }
+
+    fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+        request::read(body)
+    }
+
+    fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
+        reply::write(reply, context)
+    }
+
+    fn reply_writer(&self, context: ReplyContext) -> Box<dyn ReplyWriter> {
+        Box::new(stream_write::StreamWriter::new(context))
+    }
+
+    fn write_error(&self, error: &TurnError) -> Vec<u8> {
+        error::write(error)
+    }
+
+    /// Clients of this API send the whole conversation every time.
+    fn remember(&self, _request: &TurnRequest, _reply: &Reply) -> Option<String> {
+        None
+    }
+
+    fn recall(&self, _request: &mut TurnRequest, _stored: &str) -> Result<(), TurnError> {
+        Err(TurnError::invalid(
+            "the Messages API has no stored replies to continue: send the whole conversation in `messages`",
+        ))
+    }
+}
+
+impl UpstreamDialect for AnthropicMessages {
+    fn id(&self) -> DialectId {
+        ID
+    }
+
+    fn path(&self) -> &'static str {
+        "/messages"
+    }
+
+    fn write_request(&self, request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
+        request_write::write(request)
+    }
+
+    fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {
+        reply::read(body)
+    }
+
+    fn reply_reader(&self) -> Box<dyn ReplyReader> {
+        Box::<stream_read::StreamReader>::default()
+    }
+
+    fn read_error(&self, status: u16, body: &[u8]) -> TurnError {
+        error::read(status, body)
+    }
+
+    fn meter(&self) -> Box<dyn Meter> {
+        Box::<meter::StreamMeter>::default()
+    }
+}

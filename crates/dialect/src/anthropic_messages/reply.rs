@@ -1,0 +1,183 @@
+//! Whole replies, read from a host and written for a client.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use toolgate_model::{
+    Block, Fields, Finish, Losses, Reply, ReplyHead, ReplyId, StopReason, Translated, TurnError,
+};
+
+use super::ID;
+use super::block::{read_said, report_refusal, write_call, write_opaque, write_reasoning, write_text};
+use super::usage::UsageOut;
+use super::wire::{BlockOut, MessageHeadIn, UsageIn, extras};
+use crate::ReplyContext;
+
+/// What every reply's id begins with.
+const ID_PREFIX: &str = "msg_";
+/// Fields of a reply that a stream tells only at its end.
+const LATE_FIELDS: [&str; 3] = ["container", "context_management", "stop_details"];
+
+/// Reads a host's reply.
+pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let message: MessageHeadIn = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        TurnError::upstream(format!("the host's reply is no message of the Messages API (at {path})"))
+            .caused_by(error.into_inner())
+    })?;
+    let (head, blocks, stop) = split(message)?;
+    let blocks = blocks.ok_or_else(|| TurnError::upstream("the host's reply has no `content`"))?;
+    Ok(Translated::exact(Reply { head, blocks, finish: stop.into_finish() }))
+}
+
+/// Why and how a reply ended, as far as it is known.
+#[derive(Default)]
+pub(super) struct Stop {
+    pub(super) reason: Option<String>,
+    pub(super) sequence: Option<String>,
+    pub(super) usage: Option<UsageIn>,
+    pub(super) extra: Fields,
+}
+
+impl Stop {
+    pub(super) fn into_finish(self) -> Finish {
+        Finish {
+            stop: self.reason.map_or(StopReason::EndTurn, read_stop_reason),
+            stop_sequence: self.sequence,
+            usage: self.usage.map(UsageIn::into_usage),
+            extras: extras(self.extra),
+        }
+    }
+}
+
+/// Takes a message apart; a stream's first frame holds one without an end.
+pub(super) fn split(message: MessageHeadIn) -> Result<(ReplyHead, Option<Vec<Block>>, Stop), TurnError> {
+    let MessageHeadIn {
+        id,
+        model,
+        content,
+        stop_reason,
+        stop_sequence,
+        usage,
+        _kind: _,
+        _role: _,
+        mut extra,
+    } = message;
+    let mut late = Fields::new();
+    for name in LATE_FIELDS {
+        if let Some(value) = extra.shift_remove(name) {
+            late.insert(name.to_owned(), value);
+        }
+    }
+    let blocks = content
+        .map(|blocks| blocks.into_iter().map(read_said).collect::<Result<Vec<_>, _>>())
+        .transpose()
+        .map_err(|kind| {
+            TurnError::upstream(format!("the host's reply holds a {kind} block, which only users send"))
+        })?;
+    let head = ReplyHead { id: id.map(ReplyId::from), model, created: None, extras: extras(extra) };
+    Ok((head, blocks, Stop { reason: stop_reason, sequence: stop_sequence, usage, extra: late }))
+}
+
+#[derive(Serialize)]
+pub(super) struct MessageOut<'a> {
+    id: Cow<'a, str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    role: &'static str,
+    model: &'a str,
+    content: Vec<BlockOut<'a>>,
+    stop_reason: Option<&'a str>,
+    stop_sequence: Option<&'a str>,
+    usage: UsageOut,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+/// Writes a reply for a client.
+pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
+    let mut losses = Losses::default();
+    let Reply { head, blocks, finish } = reply;
+    let usage = match &finish.usage {
+        Some(usage) => UsageOut::of(usage, &mut losses),
+        None => UsageOut::estimate(context.estimated_input),
+    };
+    let mut message = opening(head, context, usage, &mut losses);
+    message.content = blocks.iter().filter_map(|block| write_block(block, &mut losses)).collect();
+    message.stop_reason = Some(write_stop_reason(&finish.stop, &mut losses));
+    message.stop_sequence = finish.stop_sequence.as_deref();
+    message.extra.extend(finish.extras.write(ID, "reply", &mut losses));
+    // Strings, numbers and string-keyed objects always serialise.
+    let value = serde_json::to_vec(&message).unwrap_or_default();
+    Translated { value, losses }
+}
+
+/// The message before anything was said.
+pub(super) fn opening<'a>(
+    head: &'a ReplyHead,
+    context: &'a ReplyContext,
+    usage: UsageOut,
+    losses: &mut Losses,
+) -> MessageOut<'a> {
+    let id = head.id.as_ref().map_or(context.fallback_id.as_str(), ReplyId::as_str);
+    MessageOut {
+        id: if id.starts_with(ID_PREFIX) {
+            Cow::Borrowed(id)
+        } else {
+            Cow::Owned(format!("{ID_PREFIX}{id}"))
+        },
+        kind: "message",
+        role: "assistant",
+        model: head.model.as_ref().unwrap_or(&context.request.model).as_str(),
+        content: Vec::new(),
+        stop_reason: None,
+        stop_sequence: None,
+        usage,
+        extra: head.extras.write(ID, "reply", losses),
+    }
+}
+
+fn write_block<'a>(block: &'a Block, losses: &mut Losses) -> Option<BlockOut<'a>> {
+    Some(match block {
+        Block::Text(text) => write_text(text, losses),
+        Block::Refusal(text) => {
+            report_refusal(losses);
+            write_text(text, losses)
+        }
+        Block::Reasoning(reasoning) => write_reasoning(reasoning, losses),
+        Block::ToolCall(call) => write_call(call, call.id.as_str(), call.name.as_str(), losses),
+        Block::Opaque(opaque) => return write_opaque(opaque, losses),
+    })
+}
+
+fn read_stop_reason(reason: String) -> StopReason {
+    match reason.as_str() {
+        "end_turn" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" => StopReason::MaxTokens,
+        "stop_sequence" => StopReason::StopSequence,
+        "pause_turn" => StopReason::PauseTurn,
+        "refusal" => StopReason::Refusal,
+        "model_context_window_exceeded" => StopReason::ContextWindow,
+        _ => StopReason::Other(reason),
+    }
+}
+
+/// The word for why a reply ended.
+pub(super) fn write_stop_reason<'a>(stop: &'a StopReason, losses: &mut Losses) -> &'a str {
+    match stop {
+        StopReason::EndTurn => "end_turn",
+        StopReason::ToolUse => "tool_use",
+        StopReason::MaxTokens => "max_tokens",
+        StopReason::StopSequence => "stop_sequence",
+        StopReason::PauseTurn => "pause_turn",
+        StopReason::Refusal => "refusal",
+        StopReason::ContentFilter => {
+            losses.add("stop_reason", "the Messages API calls a filtered answer a refusal");
+            "refusal"
+        }
+        StopReason::ContextWindow => "model_context_window_exceeded",
+        StopReason::Other(reason) => reason,
+    }
+}

@@ -1,0 +1,287 @@
+//! Reads a client's request. // D1 D2
+
+use serde_json::Value;
+use toolgate_model::{
+    AssistantMessage, CallKind, Choice, Delivery, Extras, Fields, FunctionTool, Losses, Message, Opaque,
+    OutputFormat, Parallel, Part, Sampling, SchemaFormat, SystemMessage, SystemRole, Tool, ToolChoice,
+    ToolOutcome, ToolResult, ToolResults, Translated, TurnError, TurnRequest, UsageReport, UserMessage,
+    pairing,
+};
+
+use super::ID;
+use super::block::{read_given, read_said};
+use super::thinking;
+use super::wire::{
+    BlockIn, ContentIn, MessageIn, OutputFormatIn, RequestIn, RoleIn, ToolChoiceFields, ToolChoiceIn, ToolIn,
+    ToolResultIn, extras,
+};
+
+/// What Claude Code puts before its system prompt, different in every request: it means something to Anthropic
+/// only, and anywhere else it would spoil the prompt cache. // T29
+const BILLING_HEADER: &str = "x-anthropic-billing-header";
+
+/// Reads a request to `/messages`.
+pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+    let request = parse(body)?;
+    if request.max_tokens.is_none() {
+        return Err(TurnError::invalid_param(
+            "max_tokens",
+            "max_tokens: field required: say how many tokens the answer may have, for example 1024",
+        ));
+    }
+    convert(request)
+}
+
+/// Reads a request to `/messages/count_tokens`, which has no `max_tokens`.
+pub(super) fn read_to_count(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+    convert(parse(body)?)
+}
+
+fn parse(body: &[u8]) -> Result<RequestIn, TurnError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let request = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        let cause = error.into_inner();
+        if path == "." || path == "?" {
+            return TurnError::invalid(format!("reading the request body: {cause}")).caused_by(cause);
+        }
+        TurnError::invalid_param(path.clone(), format!("{path}: {cause}")).caused_by(cause)
+    })?;
+    deserializer.end().map_err(|error| {
+        TurnError::invalid(format!("reading the request body: {error}; send one JSON object"))
+            .caused_by(error)
+    })?;
+    Ok(request)
+}
+
+fn convert(request: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
+    let RequestIn {
+        model,
+        messages,
+        max_tokens,
+        system,
+        tools,
+        tool_choice,
+        stop_sequences,
+        stream,
+        temperature,
+        top_p,
+        top_k,
+        thinking,
+        output_config,
+        metadata,
+        mut extra,
+    } = request;
+    let mut losses = Losses::default();
+    let mut turns = Vec::with_capacity(messages.len());
+    for (index, message) in messages.into_iter().enumerate() {
+        read_message(index, message, &mut turns, &mut losses)?;
+    }
+    pairing::check(&turns)?; // D2
+
+    let mut effort = None;
+    let mut output = OutputFormat::Text;
+    if let Some(config) = output_config {
+        let mut rest = config.extra;
+        effort = config.effort;
+        match config.format {
+            Some(OutputFormatIn::JsonSchema { schema, extra }) => {
+                let extras = extras(extra);
+                output = OutputFormat::JsonSchema(SchemaFormat {
+                    name: None,
+                    description: None,
+                    schema,
+                    strict: None,
+                    extras,
+                });
+            }
+            Some(OutputFormatIn::Other(format)) => {
+                rest.insert("format".to_owned(), Value::Object(format.fields));
+            }
+            None => {}
+        }
+        keep_rest("output_config", rest, &mut extra);
+    }
+    let mut user = None;
+    if let Some(metadata) = metadata {
+        user = metadata.user_id;
+        keep_rest("metadata", metadata.extra, &mut extra);
+    }
+    let system = system.map_or_else(|| Ok(Vec::new()), |content| read_parts(content, "system"))?;
+
+    let mut turn = TurnRequest::new(model, turns);
+    turn.system = system.into_iter().map(mark_billing_header).collect();
+    turn.tools = tools.unwrap_or_default().into_iter().map(read_tool).collect();
+    turn.tool_choice = tool_choice.map_or_else(ToolChoice::default, read_tool_choice);
+    turn.max_output = max_tokens;
+    turn.sampling = Sampling {
+        temperature,
+        top_p,
+        top_k,
+        stop: stop_sequences.unwrap_or_default(),
+        ..Sampling::default()
+    };
+    turn.reasoning = thinking::read(thinking, effort);
+    turn.output = output;
+    if stream == Some(true) {
+        turn.delivery = Delivery::Stream(UsageReport::Default);
+    }
+    turn.user = user;
+    turn.extras = extras(extra);
+    Ok(Translated { value: turn, losses })
+}
+
+/// Keeps what the model has no word for beside the other unknown fields, under its own name.
+fn keep_rest(name: &str, mut rest: Fields, extra: &mut Fields) {
+    rest.retain(|_, value| !value.is_null());
+    if !rest.is_empty() {
+        extra.insert(name.to_owned(), Value::Object(rest));
+    }
+}
+
+fn read_message(
+    index: usize,
+    message: MessageIn,
+    turns: &mut Vec<Message>,
+    losses: &mut Losses,
+) -> Result<(), TurnError> {
+    let MessageIn { role, content, extra } = message;
+    match role {
+        RoleIn::System => turns.push(Message::System(SystemMessage {
+            role: SystemRole::System,
+            content: read_parts(content, &format!("messages[{index}].content"))?,
+            extras: extras(extra),
+        })),
+        RoleIn::Assistant => {
+            let mut said = Vec::new();
+            for (at, block) in content.into_blocks().into_iter().enumerate() {
+                said.push(read_said(block).map_err(|kind| {
+                    misplaced(
+                        &format!("messages[{index}].content[{at}]"),
+                        &format!("a {kind} belongs in a user message, not in an assistant message"),
+                    )
+                })?);
+            }
+            turns.push(Message::Assistant(AssistantMessage { content: said, extras: extras(extra) }));
+        }
+        RoleIn::User => read_user(index, content, extras(extra), turns, losses)?,
+    }
+    Ok(())
+}
+
+/// A user message may hold results and other content: it becomes runs of each, in order. // T25
+fn read_user(
+    index: usize,
+    content: ContentIn,
+    extras: Extras,
+    turns: &mut Vec<Message>,
+    losses: &mut Losses,
+) -> Result<(), TurnError> {
+    let first = turns.len();
+    for (at, block) in content.into_blocks().into_iter().enumerate() {
+        let place = format!("messages[{index}].content[{at}]");
+        if let BlockIn::ToolResult(result) = block {
+            let result = read_result(result, &place)?;
+            match turns.get_mut(first..).and_then(<[Message]>::last_mut) {
+                Some(Message::ToolResults(run)) => run.results.push(result),
+                _ => turns.push(Message::ToolResults(ToolResults { results: vec![result] })),
+            }
+            continue;
+        }
+        let part = read_given(block).map_err(|kind| {
+            misplaced(&place, &format!("a {kind} belongs in an assistant message, not in a user message"))
+        })?;
+        match turns.get_mut(first..).and_then(<[Message]>::last_mut) {
+            Some(Message::User(run)) => run.content.push(part),
+            _ => turns.push(Message::User(UserMessage { content: vec![part], extras: Extras::NONE })),
+        }
+    }
+    if turns.len() == first {
+        turns.push(Message::User(UserMessage { content: Vec::new(), extras }));
+        return Ok(());
+    }
+    let text = turns[first..].iter_mut().find_map(|message| match message {
+        Message::User(user) => Some(user),
+        Message::System(_) | Message::Assistant(_) | Message::ToolResults(_) => None,
+    });
+    match text {
+        Some(user) => user.extras = extras,
+        None if extras.is_empty() => {}
+        None => {
+            losses.add(format!("messages[{index}]"), "unknown fields of a message that holds only results");
+        }
+    }
+    Ok(())
+}
+
+fn read_result(result: ToolResultIn, place: &str) -> Result<ToolResult, TurnError> {
+    let ToolResultIn { tool_use_id, content, is_error, extra } = result;
+    let content =
+        content.map_or_else(|| Ok(Vec::new()), |content| read_parts(content, &format!("{place}.content")))?;
+    Ok(ToolResult {
+        call: tool_use_id.into(),
+        kind: CallKind::Function,
+        content,
+        outcome: if is_error == Some(true) { ToolOutcome::Error } else { ToolOutcome::Success },
+        extras: extras(extra),
+    })
+}
+
+fn read_parts(content: ContentIn, place: &str) -> Result<Vec<Part>, TurnError> {
+    let blocks = content.into_blocks().into_iter().enumerate();
+    blocks
+        .map(|(at, block)| {
+            read_given(block)
+                .map_err(|kind| misplaced(&format!("{place}[{at}]"), &format!("a {kind} cannot stand here")))
+        })
+        .collect()
+}
+
+fn misplaced(place: &str, why: &str) -> TurnError {
+    TurnError::invalid_param(place, format!("{place}: {why}"))
+}
+
+fn mark_billing_header(part: Part) -> Part {
+    let Part::Text(text) = part else { return part };
+    if !text.text.starts_with(BILLING_HEADER) || text.text.trim_end().contains('\n') {
+        return Part::Text(text);
+    }
+    let mut fields = Fields::new();
+    fields.insert("type".to_owned(), Value::from("text"));
+    fields.insert("text".to_owned(), Value::from(text.text));
+    fields.extend(text.extras.known_to(ID).cloned().unwrap_or_default());
+    Part::Opaque(Opaque { dialect: ID, kind: BILLING_HEADER.to_owned(), fields })
+}
+
+fn read_tool(tool: ToolIn) -> Tool {
+    match tool {
+        ToolIn::Function(tool) => Tool::Function(FunctionTool {
+            name: tool.name.into(),
+            description: tool.description,
+            schema: tool.input_schema,
+            strict: tool.strict,
+            extras: extras(tool.extra),
+        }),
+        ToolIn::Provider(opaque) => Tool::Provider(opaque),
+    }
+}
+
+fn read_tool_choice(choice: ToolChoiceIn) -> ToolChoice {
+    let (choice, rest) = match choice {
+        ToolChoiceIn::Auto(rest) => (Choice::Auto, rest),
+        ToolChoiceIn::Any(rest) => (Choice::Any, rest),
+        ToolChoiceIn::None(rest) => (Choice::None, rest),
+        ToolChoiceIn::Tool(named) => (Choice::Named(named.name.into(), CallKind::Function), named.rest),
+        ToolChoiceIn::Other(opaque) => {
+            return ToolChoice {
+                choice: Some(Choice::Provider(opaque)),
+                parallel: None,
+                extras: Extras::NONE,
+            };
+        }
+    };
+    let ToolChoiceFields { disable_parallel_tool_use, extra } = rest;
+    let parallel = disable_parallel_tool_use
+        .map(|disabled| if disabled { Parallel::Forbidden } else { Parallel::Allowed });
+    ToolChoice { choice: Some(choice), parallel, extras: extras(extra) }
+}

@@ -1,0 +1,364 @@
+//! Writes a request for a host.
+
+use serde::Serialize;
+use serde_json::{Number, Value};
+use toolgate_model::{
+    CallKind, Choice, CustomTool, Delivery, Fields, FunctionTool, JsonText, Losses, OutputFormat, Parallel,
+    Sampling, SchemaFormat, Tool, ToolChoice, TurnError, TurnRequest,
+};
+
+use super::ID;
+use super::schema::{host_schema, text_schema};
+use super::thinking::{self, Plan, ThinkingOut};
+use super::turns_write::{self, Conversation, MessageOut, is_name_letter};
+use super::wire::BlockOut;
+use crate::names::{NameRules, host_names};
+use crate::{NameMap, WrittenRequest};
+
+/// What the API accepts as a tool's name. // T24
+const TOOL_NAMES: NameRules = NameRules { max_len: 64, allowed: is_name_letter };
+/// How many blocks may carry a cache mark. // T36
+const MAX_CACHE_MARKS: usize = 4;
+/// The field that marks them.
+const CACHE_MARK: &str = "cache_control";
+/// The highest temperature the API accepts; other dialects go up to 2.
+const MAX_TEMPERATURE: f64 = 1.0;
+
+/// Writes the body of a request to `/messages`.
+pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
+    write_as(request, Purpose::Answer)
+}
+
+/// Writes the body of a request to `/messages/count_tokens`.
+pub(super) fn write_to_count(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
+    write_as(request, Purpose::Count)
+}
+
+/// What the host is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Answer,
+    /// Nothing but a number: limits, sampling and delivery have no meaning.
+    Count,
+}
+
+#[derive(Serialize)]
+struct RequestOut<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<BlockOut<'a>>,
+    messages: Vec<MessageOut<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Fields>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<ThinkingOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfigOut<'a>>,
+    #[serde(flatten)]
+    sampling: SamplingOut<'a>,
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    metadata: Fields,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Default, Serialize)]
+struct SamplingOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_k: Option<Number>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    stop_sequences: &'a [String],
+}
+
+#[derive(Serialize)]
+struct OutputConfigOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<FormatOut<'a>>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "json_schema")]
+struct FormatOut<'a> {
+    schema: &'a JsonText,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ToolOut<'a> {
+    Function {
+        name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a str>,
+        input_schema: JsonText,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        strict: Option<bool>,
+        #[serde(flatten)]
+        extra: Fields,
+    },
+    Provider(Fields),
+}
+
+fn write_as(request: &TurnRequest, purpose: Purpose) -> Result<WrittenRequest, TurnError> {
+    let mut losses = Losses::default();
+    let names = host_names(request, &TOOL_NAMES);
+    let ids = turns_write::call_ids(request);
+    let Conversation { system, messages } = turns_write::write(request, &ids, &names, &mut losses);
+    let plan = thinking::plan(request, &mut losses);
+    let mut extra = request.extras.write(ID, "", &mut losses);
+    let tools: Vec<_> =
+        request.tools.iter().filter_map(|tool| write_tool(tool, &names, &mut losses)).collect();
+    let tool_choice = if tools.is_empty() && !request.tools.is_empty() {
+        losses.add("tool_choice", "none of the tools is known to the host");
+        None
+    } else {
+        write_choice(request, &plan, &names, &mut losses)
+    };
+    let sampling = match purpose {
+        Purpose::Answer => write_sampling(&request.sampling, &plan, &mut losses),
+        Purpose::Count => SamplingOut::default(),
+    };
+    report_the_unsayable(request, &mut losses);
+    let output_config = write_output_config(request, plan.effort, &mut extra, &mut losses);
+    let mut metadata = take_object(&mut extra, "metadata");
+    if let Some(user) = &request.user {
+        metadata.insert("user_id".to_owned(), Value::from(user.as_str()));
+    }
+    let answering = purpose == Purpose::Answer;
+    let mut out = RequestOut {
+        model: request.model.as_str(),
+        max_tokens: answering.then_some(plan.max_tokens),
+        system,
+        messages,
+        tools,
+        tool_choice,
+        thinking: plan.thinking,
+        output_config,
+        sampling,
+        metadata: if answering { metadata } else { Fields::new() },
+        stream: answering.then_some(matches!(request.delivery, Delivery::Stream(_))),
+        extra,
+    };
+    limit_cache_marks(&mut out, &mut losses);
+    let body = serde_json::to_vec(&out).map_err(|error| {
+        TurnError::new(toolgate_model::ErrorKind::Internal, "writing the request for the host failed")
+            .caused_by(error)
+    })?;
+    Ok(WrittenRequest { body, losses, names })
+}
+
+/// Reports what other dialects ask for and this one has no word for.
+fn report_the_unsayable(request: &TurnRequest, losses: &mut Losses) {
+    if request.samples.is_some_and(|samples| samples > 1) {
+        losses.unknown_to(ID, "n");
+    }
+    if request.previous.is_some() {
+        losses.unknown_to(ID, "previous_response_id");
+    }
+    // `retention` is about our own store: no host of this dialect keeps replies.
+}
+
+fn write_tool<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Option<ToolOut<'a>> {
+    match tool {
+        Tool::Function(FunctionTool { name, description, schema, strict, extras }) => {
+            Some(ToolOut::Function {
+                name: names.to_host(name.as_str()),
+                description: description.as_deref(),
+                input_schema: host_schema(name.as_str(), schema.as_ref(), losses),
+                strict: *strict,
+                extra: extras.write(ID, "tools[]", losses),
+            })
+        }
+        Tool::Custom(CustomTool { name, description, format, extras }) => {
+            let is_grammar =
+                |format: &JsonText| format.to_value().get("type").is_some_and(|kind| kind != "text");
+            if format.as_ref().is_some_and(is_grammar) {
+                losses.unknown_to(ID, format!("tools[{name}].format"));
+            }
+            Some(ToolOut::Function {
+                name: names.to_host(name.as_str()),
+                description: description.as_deref(),
+                input_schema: text_schema(),
+                strict: None,
+                extra: extras.write(ID, "tools[]", losses),
+            })
+        }
+        Tool::Provider(opaque) => {
+            opaque.write(ID, "tools", losses).map(|fields| ToolOut::Provider(fields.clone()))
+        }
+    }
+}
+
+/// How to use the tools. Absent parts stay absent, a bare parallel flag goes with `auto`. // T31
+fn write_choice(request: &TurnRequest, plan: &Plan, names: &NameMap, losses: &mut Losses) -> Option<Fields> {
+    let ToolChoice { choice, parallel, extras } = &request.tool_choice;
+    let extra = extras.write(ID, "tool_choice", losses);
+    if choice.is_none() && parallel.is_none() {
+        return None;
+    }
+    if request.tools.is_empty() && choice.is_none() {
+        return None;
+    }
+    let forced = matches!(choice, Some(Choice::Any | Choice::Named(..)));
+    let mut fields = Fields::new();
+    let kind = match choice {
+        Some(_) if forced && plan.forbids_force() => {
+            losses.add("tool_choice", "the host refuses to force a call while thinking: left to the model"); // T32
+            "auto"
+        }
+        None | Some(Choice::Auto) => "auto",
+        Some(Choice::Any) => "any",
+        Some(Choice::None) => "none",
+        Some(Choice::Named(name, CallKind::Function | CallKind::Custom)) => {
+            fields.insert("name".to_owned(), Value::from(names.to_host(name.as_str())));
+            "tool"
+        }
+        Some(Choice::Provider(opaque)) => return opaque.write(ID, "tool_choice", losses).cloned(),
+    };
+    fields.insert("type".to_owned(), Value::from(kind));
+    let disabled = match parallel {
+        None => None,
+        // `none` calls nothing, so it knows no such flag.
+        Some(_) if kind == "none" => None,
+        Some(Parallel::Forbidden) => Some(true),
+        Some(Parallel::Allowed) => Some(false),
+    };
+    if let Some(disabled) = disabled {
+        fields.insert("disable_parallel_tool_use".to_owned(), Value::from(disabled));
+    }
+    fields.extend(extra);
+    Some(fields)
+}
+
+fn write_sampling<'a>(sampling: &'a Sampling, plan: &Plan, losses: &mut Losses) -> SamplingOut<'a> {
+    let Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop } = sampling;
+    let unknown =
+        [("frequency_penalty", frequency_penalty), ("presence_penalty", presence_penalty), ("seed", seed)];
+    for (name, value) in unknown {
+        if value.is_some() {
+            losses.unknown_to(ID, name);
+        }
+    }
+    if plan.added {
+        for (name, value) in [("temperature", temperature), ("top_p", top_p), ("top_k", top_k)] {
+            if value.is_some() {
+                losses.add(name, "the host refuses it while thinking");
+            }
+        }
+        return SamplingOut { stop_sequences: stop, ..SamplingOut::default() };
+    }
+    let mut temperature = temperature.clone();
+    if temperature.as_ref().and_then(Number::as_f64).is_some_and(|value| value > MAX_TEMPERATURE) {
+        losses.add("temperature", "the host accepts 1 at most: sent as 1");
+        temperature = Some(Number::from(1));
+    }
+    SamplingOut { temperature, top_p: top_p.clone(), top_k: top_k.clone(), stop_sequences: stop }
+}
+
+fn write_output_config<'a>(
+    request: &'a TurnRequest,
+    effort: Option<String>,
+    extra: &mut Fields,
+    losses: &mut Losses,
+) -> Option<OutputConfigOut<'a>> {
+    let rest = take_object(extra, "output_config");
+    let format = match &request.output {
+        OutputFormat::Text => None,
+        OutputFormat::JsonObject => {
+            losses.add("response_format", "the Messages API takes a JSON schema, not just any JSON object");
+            None
+        }
+        OutputFormat::JsonSchema(SchemaFormat { name, description, schema, strict, extras }) => {
+            let unknown = [
+                ("name", name.is_some()),
+                ("description", description.is_some()),
+                ("strict", strict.is_some()),
+            ];
+            for (field, _) in unknown.into_iter().filter(|(_, given)| *given) {
+                losses.unknown_to(ID, format!("response_format.{field}"));
+            }
+            Some(FormatOut { schema, extra: extras.write(ID, "response_format", losses) })
+        }
+    };
+    if effort.is_none() && format.is_none() && rest.is_empty() {
+        return None;
+    }
+    Some(OutputConfigOut { effort, format, extra: rest })
+}
+
+fn take_object(extra: &mut Fields, name: &str) -> Fields {
+    match extra.shift_remove(name) {
+        Some(Value::Object(fields)) => fields,
+        Some(other) => {
+            extra.insert(name.to_owned(), other);
+            Fields::new()
+        }
+        None => Fields::new(),
+    }
+}
+
+/// Leaves at most four cache marks. The first of the conversation go first: the last ones reach furthest, and those
+/// on tools and system prompt serve every conversation. // T36
+fn limit_cache_marks(out: &mut RequestOut<'_>, losses: &mut Losses) {
+    let is_marked = |fields: &&mut Fields| fields.contains_key(CACHE_MARK);
+    let standing = out.tools.iter_mut().map(tool_fields).filter(is_marked).count()
+        + out.system.iter_mut().map(block_fields).filter(is_marked).count()
+        + usize::from(out.extra.contains_key(CACHE_MARK));
+    let marked: Vec<&mut Fields> = out
+        .messages
+        .iter_mut()
+        .flat_map(|message| &mut message.content)
+        .flat_map(marked_fields)
+        .filter(is_marked)
+        .collect();
+    let too_many = (standing + marked.len()).saturating_sub(MAX_CACHE_MARKS);
+    if too_many == 0 {
+        return;
+    }
+    losses.add(CACHE_MARK, format!("the host accepts {MAX_CACHE_MARKS} marks: the first ones were left out"));
+    for fields in marked.into_iter().take(too_many) {
+        fields.shift_remove(CACHE_MARK);
+    }
+}
+
+fn tool_fields<'t>(tool: &'t mut ToolOut<'_>) -> &'t mut Fields {
+    match tool {
+        ToolOut::Function { extra, .. } | ToolOut::Provider(extra) => extra,
+    }
+}
+
+/// A block's own mark, and those inside a result.
+fn marked_fields<'b>(block: &'b mut BlockOut<'_>) -> Vec<&'b mut Fields> {
+    if let BlockOut::ToolResult { content, extra, .. } = block {
+        return content.iter_mut().map(block_fields).chain([extra]).collect();
+    }
+    vec![block_fields(block)]
+}
+
+fn block_fields<'b>(block: &'b mut BlockOut<'_>) -> &'b mut Fields {
+    match block {
+        BlockOut::Text { extra, .. }
+        | BlockOut::Image { extra, .. }
+        | BlockOut::Document { extra, .. }
+        | BlockOut::ToolUse { extra, .. }
+        | BlockOut::ToolResult { extra, .. }
+        | BlockOut::Thinking { extra, .. }
+        | BlockOut::RedactedThinking { extra, .. }
+        | BlockOut::Opaque(extra) => extra,
+    }
+}

@@ -1,0 +1,172 @@
+//! How much to think: this dialect's modes and budgets, and what other dialects' efforts mean in them.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_model::{Block, Extras, Fields, Losses, Message, ReasoningRequest, TurnRequest};
+
+use super::ID;
+use super::wire::{ThinkingIn, extras};
+
+/// The answer's limit where a client of another dialect names none: this dialect demands one, and every current
+/// model can write as much.
+pub(super) const DEFAULT_MAX_TOKENS: u64 = 8192;
+/// The smallest budget the API accepts.
+const MIN_BUDGET: u64 = 1024;
+/// Marks an effort that came without a word about thinking, so that none is added on the way back.
+const UNSAID: &str = "thinking";
+
+/// Claude models that know budgets but no adaptive thinking. The list is closed: later models all know it.
+const BUDGET_MODELS: [&str; 9] = [
+    "claude-3",
+    "claude-opus-4-0",
+    "claude-opus-4-1",
+    "claude-opus-4-2",
+    "claude-opus-4-5",
+    "claude-sonnet-4-0",
+    "claude-sonnet-4-2",
+    "claude-sonnet-4-5",
+    "claude-haiku-4-5",
+];
+
+/// What the request says about thinking, as it is written.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) thinking: Option<ThinkingOut>,
+    pub(super) effort: Option<String>,
+    pub(super) max_tokens: u64,
+    /// True where the client's own dialect knows no thinking and we have added it: sampling must then give way.
+    pub(super) added: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct ThinkingOut {
+    #[serde(rename = "type")]
+    mode: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget_tokens: Option<u64>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+impl Plan {
+    /// True where the host will refuse to be forced to call a tool. // T32
+    pub(super) fn forbids_force(&self) -> bool {
+        self.thinking.as_ref().is_some_and(|thinking| thinking.mode == "enabled")
+    }
+}
+
+/// Reads `thinking` and `output_config.effort`.
+pub(super) fn read(thinking: Option<ThinkingIn>, effort: Option<String>) -> Option<ReasoningRequest> {
+    match (thinking, effort) {
+        (None, None) => None,
+        (None, Some(effort)) => {
+            let mut extras = Extras::NONE;
+            extras.insert(ID, UNSAID, Value::Null);
+            Some(ReasoningRequest { effort: Some(effort), extras, ..ReasoningRequest::default() })
+        }
+        (Some(thinking), effort) => Some(ReasoningRequest {
+            effort,
+            budget: thinking.budget_tokens,
+            mode: Some(thinking.mode),
+            summary: None,
+            extras: extras(thinking.extra),
+        }),
+    }
+}
+
+/// Decides what to write.
+pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> Plan {
+    let max_tokens = request.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
+    let Some(reasoning) = &request.reasoning else { return Plan { max_tokens, ..Plan::default() } };
+    let ReasoningRequest { effort, budget, mode, summary, extras } = reasoning;
+    let mut extra = extras.write(ID, "reasoning", losses);
+    let unsaid = extra.shift_remove(UNSAID).is_some();
+    if let Some(mode) = mode {
+        if summary.is_some() {
+            losses.unknown_to(ID, "reasoning.summary");
+        }
+        let thinking = ThinkingOut { mode: mode.clone(), budget_tokens: *budget, extra };
+        return Plan { thinking: Some(thinking), effort: effort.clone(), max_tokens, added: false };
+    }
+    if unsaid {
+        return Plan { effort: effort.clone(), max_tokens, ..Plan::default() };
+    }
+    if effort.as_deref() == Some("none") {
+        let thinking = ThinkingOut { mode: "disabled".to_owned(), budget_tokens: None, extra };
+        return Plan { thinking: Some(thinking), max_tokens, ..Plan::default() };
+    }
+    if effort.is_none() && budget.is_none() && summary.is_none() {
+        return Plan { max_tokens, ..Plan::default() };
+    }
+    if budget.is_none() && is_adaptive(request.model.as_str()) {
+        if summary.is_some() {
+            extra.insert("display".to_owned(), Value::from("summarized"));
+        }
+        let thinking = ThinkingOut { mode: "adaptive".to_owned(), budget_tokens: None, extra };
+        let effort = effort.as_deref().map(host_effort);
+        return Plan { thinking: Some(thinking), effort, max_tokens, added: true };
+    }
+    if resumes_without_thought(&request.messages) {
+        losses.add(
+            "reasoning",
+            "the host thinks on after tool results only if it is sent the thought before them",
+        );
+        return Plan { max_tokens, ..Plan::default() };
+    }
+    let wanted = budget.unwrap_or_else(|| effort_budget(effort.as_deref())).max(MIN_BUDGET);
+    let Some(limit) = request.max_output else {
+        // No limit was named, so the thought comes on top of the answer.
+        let thinking = ThinkingOut { mode: "enabled".to_owned(), budget_tokens: Some(wanted), extra };
+        let max_tokens = DEFAULT_MAX_TOKENS.saturating_add(wanted);
+        return Plan { thinking: Some(thinking), effort: None, max_tokens, added: true };
+    };
+    // The budget must stay below the limit and leave room for an answer.
+    let room = limit / 4 * 3;
+    if room < MIN_BUDGET {
+        losses.add(
+            "reasoning",
+            format!(
+                "the answer's limit of {limit} tokens leaves no room for the {MIN_BUDGET} that thinking needs"
+            ),
+        );
+        return Plan { max_tokens, ..Plan::default() };
+    }
+    let thinking = ThinkingOut { mode: "enabled".to_owned(), budget_tokens: Some(wanted.min(room)), extra };
+    Plan { thinking: Some(thinking), effort: None, max_tokens, added: true }
+}
+
+/// True where tool results are last and the message that asked for them has lost its thought, or never had one: with
+/// a budget the host refuses such a turn.
+fn resumes_without_thought(messages: &[Message]) -> bool {
+    let mut from_the_end = messages.iter().rev().skip_while(|message| match message {
+        Message::ToolResults(_) | Message::User(_) | Message::System(_) => true,
+        Message::Assistant(_) => false,
+    });
+    let Some(Message::Assistant(asked)) = from_the_end.next() else { return false };
+    let called = asked.content.iter().any(|block| matches!(block, Block::ToolCall(_)));
+    let thought = asked.content.iter().any(|block| match block {
+        Block::Reasoning(reasoning) => reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(ID)),
+        Block::Text(_) | Block::Refusal(_) | Block::ToolCall(_) | Block::Opaque(_) => false,
+    });
+    called && !thought
+}
+
+/// Hosts other than Anthropic speak this dialect too; budgets are what they know.
+fn is_adaptive(model: &str) -> bool {
+    model.starts_with("claude-") && !BUDGET_MODELS.iter().any(|older| model.starts_with(older))
+}
+
+fn host_effort(effort: &str) -> String {
+    if effort == "minimal" { "low".to_owned() } else { effort.to_owned() }
+}
+
+fn effort_budget(effort: Option<&str>) -> u64 {
+    match effort {
+        Some("minimal") => 1024,
+        Some("low") => 2048,
+        Some("high") => 16_384,
+        Some("xhigh" | "max") => 32_768,
+        // `medium`, and whatever comes later.
+        _ => 8192,
+    }
+}

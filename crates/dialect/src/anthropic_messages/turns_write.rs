@@ -1,0 +1,178 @@
+//! Writes the conversation for a host: turns merged as the API wants them, ids and names it accepts.
+
+use serde::Serialize;
+use toolgate_model::pairing::{HostIds, IdRules, host_ids};
+use toolgate_model::{
+    AssistantMessage, Block, Fields, Losses, Message, Part, ToolOutcome, ToolResult, TurnRequest,
+};
+
+use super::ID;
+use super::block::{report_refusal, write_call, write_opaque, write_reasoning, write_text};
+use super::media::{write_document, write_image};
+use super::wire::BlockOut;
+use crate::NameMap;
+
+/// What the API accepts as a call's id. // T23
+const CALL_IDS: IdRules = IdRules { max_len: 64, allowed: is_name_letter };
+
+/// The letters of ids and names.
+pub(super) fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
+}
+
+/// The ids the host is given.
+pub(super) fn call_ids(request: &TurnRequest) -> HostIds {
+    host_ids(&request.messages, &CALL_IDS)
+}
+
+/// One message as it is written.
+#[derive(Serialize)]
+pub(super) struct MessageOut<'a> {
+    role: &'static str,
+    pub(super) content: Vec<BlockOut<'a>>,
+    #[serde(flatten)]
+    extra: Fields,
+    /// How many blocks at the front are results: they come first in their turn.
+    #[serde(skip)]
+    results: usize,
+}
+
+/// The conversation, and what stands above it.
+pub(super) struct Conversation<'a> {
+    pub(super) system: Vec<BlockOut<'a>>,
+    pub(super) messages: Vec<MessageOut<'a>>,
+}
+
+/// Writes the whole conversation.
+pub(super) fn write<'a>(
+    request: &'a TurnRequest,
+    ids: &'a HostIds,
+    names: &'a NameMap,
+    losses: &mut Losses,
+) -> Conversation<'a> {
+    let mut system = write_parts(&request.system, losses);
+    let mut messages: Vec<MessageOut<'a>> = Vec::new();
+    for (index, message) in request.messages.iter().enumerate() {
+        match message {
+            Message::System(message) => {
+                let extra = message.extras.write(ID, "messages[].system", losses);
+                let content = write_parts(&message.content, losses);
+                if content.is_empty() {
+                    continue;
+                }
+                // The first messages of other dialects are what stands in `system` here; later ones, and blocks
+                // that only make sense in the conversation, stay in place. // T29
+                let in_place = !messages.is_empty()
+                    || !extra.is_empty()
+                    || message.content.iter().any(|part| matches!(part, Part::Opaque(_)));
+                if in_place {
+                    messages.push(MessageOut { role: "system", content, extra, results: 0 });
+                } else {
+                    system.extend(content);
+                }
+            }
+            Message::User(user) => {
+                let extra = user.extras.write(ID, "messages[].user", losses);
+                let content = write_parts(&user.content, losses);
+                if !content.is_empty() {
+                    let turn = user_turn(&mut messages);
+                    turn.content.extend(content);
+                    turn.extra.extend(extra);
+                }
+            }
+            Message::ToolResults(results) => {
+                let turn = user_turn(&mut messages);
+                for at in ids.results_in_order(index) {
+                    let Some(result) = results.results.get(*at) else { continue };
+                    let block = write_result(result, ids.result(index, *at), losses);
+                    turn.content.insert(turn.results, block);
+                    turn.results += 1;
+                }
+            }
+            Message::Assistant(assistant) => {
+                let extra = assistant.extras.write(ID, "messages[].assistant", losses);
+                let content = write_said(index, assistant, ids, names, losses);
+                if !content.is_empty() {
+                    messages.push(MessageOut { role: "assistant", content, extra, results: 0 });
+                }
+            }
+        }
+    }
+    if messages.is_empty() && !system.is_empty() && request.system.is_empty() {
+        // The API wants at least one message, other dialects take instructions alone.
+        losses.add(
+            "messages[].system",
+            "a conversation needs a user message: the instructions were sent as one",
+        );
+        user_turn(&mut messages).content = std::mem::take(&mut system);
+    }
+    Conversation { system, messages }
+}
+
+/// The user turn at the end, begun if there is none: the API wants all results of a turn in one message. // T25
+fn user_turn<'m, 'a>(messages: &'m mut Vec<MessageOut<'a>>) -> &'m mut MessageOut<'a> {
+    if messages.last().is_none_or(|last| last.role != "user") {
+        messages.push(MessageOut { role: "user", content: Vec::new(), extra: Fields::new(), results: 0 });
+    }
+    let last = messages.len() - 1;
+    &mut messages[last]
+}
+
+fn write_said<'a>(
+    index: usize,
+    assistant: &'a AssistantMessage,
+    ids: &'a HostIds,
+    names: &'a NameMap,
+    losses: &mut Losses,
+) -> Vec<BlockOut<'a>> {
+    let mut content = Vec::with_capacity(assistant.content.len());
+    for (at, block) in assistant.content.iter().enumerate() {
+        match block {
+            // The API refuses empty text.
+            Block::Text(text) | Block::Refusal(text) if text.text.is_empty() => {}
+            Block::Text(text) => content.push(write_text(text, losses)),
+            Block::Refusal(text) => {
+                report_refusal(losses);
+                content.push(write_text(text, losses));
+            }
+            Block::Reasoning(reasoning) => {
+                // Only the provider's own proof makes a thought acceptable. // T26
+                if reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(ID)) {
+                    content.push(write_reasoning(reasoning, losses));
+                } else {
+                    losses.add("thinking", "the host takes back only thoughts that it has signed itself");
+                }
+            }
+            Block::ToolCall(call) => {
+                let name = names.to_host(call.name.as_str());
+                content.push(write_call(call, ids.call(index, at), name, losses));
+            }
+            Block::Opaque(opaque) => content.extend(write_opaque(opaque, losses)),
+        }
+    }
+    content
+}
+
+fn write_result<'a>(result: &'a ToolResult, id: &'a str, losses: &mut Losses) -> BlockOut<'a> {
+    BlockOut::ToolResult {
+        tool_use_id: id,
+        content: write_parts(&result.content, losses),
+        is_error: result.outcome == ToolOutcome::Error,
+        extra: result.extras.write(ID, "tool_result", losses),
+    }
+}
+
+fn write_parts<'a>(parts: &'a [Part], losses: &mut Losses) -> Vec<BlockOut<'a>> {
+    let mut blocks = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Part::Text(text) if text.text.is_empty() => {}
+            Part::Text(text) => blocks.push(write_text(text, losses)),
+            Part::Image(image) => blocks.extend(write_image(image, losses)),
+            Part::Document(document) => blocks.extend(write_document(document, losses)),
+            Part::Audio(_) => losses.unknown_to(ID, "audio"),
+            Part::Opaque(opaque) => blocks.extend(write_opaque(opaque, losses)),
+        }
+    }
+    blocks
+}

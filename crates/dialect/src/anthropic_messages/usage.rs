@@ -1,0 +1,100 @@
+//! Token counts. A stream gives them at its start and again at its end, where only some are named.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_model::{Fields, Losses, Usage};
+
+use super::ID;
+use super::wire::{UsageIn, extras};
+
+impl UsageIn {
+    /// Takes over what later counts name; counts are totals, so they replace.
+    pub(super) fn update(&mut self, later: Self) {
+        let Self {
+            input_tokens,
+            cache_read_input_tokens,
+            cache_creation_input_tokens,
+            output_tokens,
+            output_tokens_details,
+            extra,
+        } = later;
+        self.input_tokens = input_tokens.or(self.input_tokens);
+        self.cache_read_input_tokens = cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.cache_creation_input_tokens = cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.output_tokens = output_tokens.or(self.output_tokens);
+        self.output_tokens_details = output_tokens_details.or(self.output_tokens_details.take());
+        self.extra.extend(extra.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+
+    /// The counts as everybody understands them.
+    pub(super) fn into_usage(self) -> Usage {
+        let mut extra = self.extra;
+        let mut details = self.output_tokens_details.unwrap_or_default();
+        let reasoning = details.get("thinking_tokens").and_then(Value::as_u64);
+        if reasoning.is_some() {
+            details.shift_remove("thinking_tokens");
+        }
+        if !details.is_empty() {
+            extra.insert("output_tokens_details".to_owned(), Value::Object(details));
+        }
+        Usage {
+            input: self.input_tokens.unwrap_or_default(),
+            cache_read: self.cache_read_input_tokens.unwrap_or_default(),
+            cache_write: self.cache_creation_input_tokens.unwrap_or_default(),
+            output: self.output_tokens.unwrap_or_default(),
+            reasoning,
+            extras: extras(extra),
+        }
+    }
+}
+
+/// Token counts as they are written.
+#[derive(Serialize)]
+pub(super) struct UsageOut {
+    input_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_creation_input_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: u64,
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    output_tokens_details: Fields,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+impl UsageOut {
+    /// What the host counted.
+    pub(super) fn of(usage: &Usage, losses: &mut Losses) -> Self {
+        let mut extra = usage.extras.write(ID, "usage", losses);
+        let mut details = match extra.shift_remove("output_tokens_details") {
+            Some(Value::Object(details)) => details,
+            _ => Fields::new(),
+        };
+        if let Some(reasoning) = usage.reasoning {
+            details.insert("thinking_tokens".to_owned(), Value::from(reasoning));
+        }
+        // A host that tells nothing but the two plain counts has no cache to speak of.
+        let with_cache = usage.cache_read > 0 || usage.cache_write > 0 || !extra.is_empty();
+        Self {
+            input_tokens: usage.input,
+            cache_creation_input_tokens: with_cache.then_some(usage.cache_write),
+            cache_read_input_tokens: with_cache.then_some(usage.cache_read),
+            output_tokens: usage.output,
+            output_tokens_details: details,
+            extra,
+        }
+    }
+
+    /// What we think before the host has counted. // T18
+    pub(super) fn estimate(input: u64) -> Self {
+        Self {
+            input_tokens: input,
+            cache_creation_input_tokens: None,
+            cache_read_input_tokens: None,
+            output_tokens: 0,
+            output_tokens_details: Fields::new(),
+            extra: Fields::new(),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The frames of a written stream: each with its name, its number and where in the reply it belongs.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use toolgate_model::{Fields, ReasoningKind, ReasoningPart};
+
+use super::item_write::paragraph;
+
+/// Where an event belongs.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'a> {
+    /// `output_index`.
+    pub(super) index: usize,
+    /// `item_id`.
+    pub(super) id: &'a str,
+    /// `content_index` or `summary_index`.
+    pub(super) part: usize,
+}
+
+/// More of something: the frame there is most of.
+#[derive(Serialize)]
+pub(super) struct DeltaFrame<'a> {
+    r#type: &'static str,
+    sequence_number: u64,
+    item_id: &'a str,
+    output_index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_index: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary_index: Option<usize>,
+    delta: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprobs: Option<[(); 0]>,
+}
+
+impl<'a> DeltaFrame<'a> {
+    /// More of what the event's kind says.
+    pub(super) fn new(kind: &'static str, spot: Spot<'a>, delta: &'a str) -> Self {
+        Self {
+            r#type: kind,
+            sequence_number: 0,
+            item_id: spot.id,
+            output_index: spot.index,
+            content_index: None,
+            summary_index: None,
+            delta,
+            logprobs: None,
+        }
+    }
+
+    /// In this part of the content.
+    pub(super) fn content(mut self, index: usize) -> Self {
+        self.content_index = Some(index);
+        self
+    }
+
+    /// In this paragraph of the summary.
+    fn summary(mut self, index: usize) -> Self {
+        self.summary_index = Some(index);
+        self
+    }
+
+    /// Texts must have the field.
+    pub(super) fn logprobs(mut self) -> Self {
+        self.logprobs = Some([]);
+        self
+    }
+}
+
+/// Writes numbered frames.
+#[derive(Default)]
+pub(super) struct EventWriter {
+    sequence: u64,
+}
+
+impl EventWriter {
+    /// More of something.
+    pub(super) fn delta(&mut self, mut frame: DeltaFrame<'_>, out: &mut Vec<u8>) {
+        frame.sequence_number = self.next();
+        write_frame(frame.r#type, &frame, out);
+    }
+
+    /// An event with these fields.
+    pub(super) fn write(&mut self, kind: &str, fields: Fields, out: &mut Vec<u8>) {
+        let mut event = Fields::new();
+        event.insert("type".to_owned(), Value::from(kind));
+        event.insert("sequence_number".to_owned(), Value::from(self.next()));
+        event.extend(fields);
+        write_frame(kind, &event, out);
+    }
+
+    /// The response as it stands.
+    pub(super) fn response(&mut self, kind: &str, response: Fields, out: &mut Vec<u8>) {
+        let mut event = Fields::new();
+        event.insert("response".to_owned(), Value::Object(response));
+        self.write(kind, event, out);
+    }
+
+    /// An item opens or is complete.
+    pub(super) fn item(&mut self, kind: &str, index: usize, item: Value, out: &mut Vec<u8>) {
+        let mut event = Fields::new();
+        event.insert("output_index".to_owned(), Value::from(index));
+        event.insert("item".to_owned(), item);
+        self.write(kind, event, out);
+    }
+
+    /// Something about an item as a whole.
+    pub(super) fn whole_item(&mut self, kind: &str, spot: Spot<'_>, fields: Fields, out: &mut Vec<u8>) {
+        let mut event = Fields::new();
+        event.insert("item_id".to_owned(), Value::from(spot.id));
+        event.insert("output_index".to_owned(), Value::from(spot.index));
+        event.extend(fields);
+        self.write(kind, event, out);
+    }
+
+    /// Something about a part of an item's content.
+    pub(super) fn content(&mut self, kind: &str, spot: Spot<'_>, fields: Fields, out: &mut Vec<u8>) {
+        let mut event = Fields::new();
+        event.insert("content_index".to_owned(), Value::from(spot.part));
+        event.extend(fields);
+        self.whole_item(kind, spot, event, out);
+    }
+
+    /// A part of an item's content opens or is complete.
+    pub(super) fn part(&mut self, kind: &str, spot: Spot<'_>, part: Value, out: &mut Vec<u8>) {
+        let mut event = Fields::new();
+        event.insert("part".to_owned(), part);
+        self.content(kind, spot, event, out);
+    }
+
+    /// A text's note: a citation.
+    pub(super) fn annotation(&mut self, spot: Spot<'_>, at: usize, annotation: &Value, out: &mut Vec<u8>) {
+        let mut event = Fields::new();
+        event.insert("annotation_index".to_owned(), Value::from(at));
+        event.insert("annotation".to_owned(), annotation.clone());
+        self.content("response.output_text.annotation.added", spot, event, out);
+    }
+
+    /// A paragraph of a thought begins.
+    pub(super) fn start_paragraph(
+        &mut self,
+        spot: Spot<'_>,
+        kind: ReasoningKind,
+        parts: &mut Vec<ReasoningPart>,
+        out: &mut Vec<u8>,
+    ) {
+        parts.push(ReasoningPart { kind, text: String::new() });
+        let spot = Spot { part: place_in_kind(parts), ..spot };
+        let part = Value::Object(paragraph(kind, ""));
+        match kind {
+            ReasoningKind::Full => self.part("response.content_part.added", spot, part, out),
+            ReasoningKind::Summary => {
+                let event = summary_event(spot, "part", part);
+                self.whole_item("response.reasoning_summary_part.added", spot, event, out);
+            }
+        }
+    }
+
+    /// The last paragraph grows.
+    pub(super) fn grow_paragraph(
+        &mut self,
+        spot: Spot<'_>,
+        text: &str,
+        parts: &mut [ReasoningPart],
+        out: &mut Vec<u8>,
+    ) {
+        let index = place_in_kind(parts);
+        let Some(last) = parts.last_mut() else { return };
+        last.text.push_str(text);
+        let frame = match last.kind {
+            ReasoningKind::Full => {
+                DeltaFrame::new("response.reasoning_text.delta", spot, text).content(index)
+            }
+            ReasoningKind::Summary => {
+                DeltaFrame::new("response.reasoning_summary_text.delta", spot, text).summary(index)
+            }
+        };
+        self.delta(frame, out);
+    }
+
+    /// The last paragraph, if there is one, is complete.
+    pub(super) fn end_paragraph(&mut self, spot: Spot<'_>, parts: &[ReasoningPart], out: &mut Vec<u8>) {
+        let spot = Spot { part: place_in_kind(parts), ..spot };
+        let Some(last) = parts.last() else { return };
+        let text = Value::from(last.text.as_str());
+        let part = Value::Object(paragraph(last.kind, &last.text));
+        match last.kind {
+            ReasoningKind::Full => {
+                let mut done = Fields::new();
+                done.insert("text".to_owned(), text);
+                self.content("response.reasoning_text.done", spot, done, out);
+                self.part("response.content_part.done", spot, part, out);
+            }
+            ReasoningKind::Summary => {
+                let done = summary_event(spot, "text", text);
+                self.whole_item("response.reasoning_summary_text.done", spot, done, out);
+                let done = summary_event(spot, "part", part);
+                self.whole_item("response.reasoning_summary_part.done", spot, done, out);
+            }
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        let number = self.sequence;
+        self.sequence += 1;
+        number
+    }
+}
+
+fn summary_event(spot: Spot<'_>, name: &str, value: Value) -> Fields {
+    let mut event = Fields::new();
+    event.insert("summary_index".to_owned(), json!(spot.part));
+    event.insert(name.to_owned(), value);
+    event
+}
+
+/// The last paragraph's place among those of its kind.
+fn place_in_kind(parts: &[ReasoningPart]) -> usize {
+    let Some(last) = parts.last() else { return 0 };
+    parts.iter().filter(|part| part.kind == last.kind).count() - 1
+}
+
+/// JSON has no line breaks outside its strings and escapes them inside, so it is always one data line.
+fn write_frame(kind: &str, event: &impl Serialize, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\ndata: ");
+    match serde_json::to_writer(&mut *out, event) {
+        Ok(()) => out.extend_from_slice(b"\n\n"),
+        // Only a writer that fails or a map key that is no text could bring us here, and there are none.
+        Err(_) => out.truncate(start),
+    }
+}

@@ -1,0 +1,275 @@
+//! From messages to the flat list of items.
+
+use serde_json::Value;
+use toolgate_model::pairing::HostIds;
+use toolgate_model::{
+    AssistantMessage, Block, CallKind, Extras, Fields, Losses, Message, Opaque, Part, Reasoning,
+    ReasoningKind, SystemRole, Text, ToolCall, ToolOutcome, ToolResult,
+};
+
+use super::ID;
+use super::items::{CONTENT_INDEX, MESSAGE_FIELDS};
+use super::part_write::{self, Given};
+use crate::NameMap;
+
+/// Who will read the items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// A host: it takes back only proofs of its own (T26).
+    Host,
+    /// A client, or our own store: it keeps every proof for us, foreign ones as tokens.
+    Client,
+}
+
+/// The input items that say these messages.
+pub(super) fn input(
+    messages: &[Message],
+    names: &NameMap,
+    ids: &HostIds,
+    audience: Audience,
+    losses: &mut Losses,
+) -> Vec<Value> {
+    let mut writer = ItemWriter { names, audience, losses, items: Vec::new() };
+    for (index, message) in messages.iter().enumerate() {
+        match message {
+            Message::System(message) => {
+                let role = match message.role {
+                    SystemRole::System => "system",
+                    SystemRole::Developer => "developer",
+                };
+                writer.message(role, &message.content, &message.extras);
+            }
+            Message::User(message) => match whole_item(&message.content) {
+                Some(item) => writer.opaque(item),
+                None => writer.message("user", &message.content, &message.extras),
+            },
+            Message::Assistant(message) => writer.assistant(message, |block| ids.call(index, block)),
+            Message::ToolResults(results) => {
+                for (at, result) in results.results.iter().enumerate() {
+                    writer.result(result, ids.result(index, at));
+                }
+            }
+        }
+    }
+    writer.items.into_iter().map(Value::Object).collect()
+}
+
+/// The output items that say these blocks: as in an input, and with an id and a status each.
+pub(super) fn output(blocks: &[Block], reply_id: &str, losses: &mut Losses) -> Vec<Value> {
+    let mut writer =
+        ItemWriter { names: &NameMap::default(), audience: Audience::Client, losses, items: Vec::new() };
+    writer.blocks(blocks, |at| match &blocks[at] {
+        Block::ToolCall(call) => call.id.as_str(),
+        Block::Text(_) | Block::Refusal(_) | Block::Reasoning(_) | Block::Opaque(_) => "",
+    });
+    let items = writer.items.into_iter().enumerate();
+    items.map(|(index, item)| Value::Object(completed(item, reply_id, index))).collect()
+}
+
+/// The id we give the item at this place of a reply: the same whenever the reply is written.
+pub(super) fn item_id(prefix: &str, reply_id: &str, index: usize) -> String {
+    /// The API refuses ids of more than 64 characters when they come back.
+    const MAX_KEPT: usize = 48;
+    let kept: String = reply_id.strip_prefix("resp_").unwrap_or(reply_id).chars().take(MAX_KEPT).collect();
+    format!("{prefix}_{kept}_{index}")
+}
+
+fn completed(item: Fields, reply_id: &str, index: usize) -> Fields {
+    let (prefix, status) = match item.get("type").and_then(Value::as_str) {
+        Some("message") => ("msg", Some("completed")),
+        Some("function_call") => ("fc", Some("completed")),
+        Some("custom_tool_call") => ("ctc", Some("completed")),
+        Some("reasoning") => ("rs", None),
+        _ => return item,
+    };
+    let mut fields = Fields::new();
+    fields.insert("id".to_owned(), Value::from(item_id(prefix, reply_id, index)));
+    fields.extend(status.map(|status| ("status".to_owned(), Value::from(status))));
+    fields.extend(item);
+    fields
+}
+
+/// A message of a role only this dialect knows was kept in one piece.
+fn whole_item(content: &[Part]) -> Option<&Opaque> {
+    match content {
+        [Part::Opaque(opaque)] if opaque.fields.contains_key("role") => Some(opaque),
+        _ => None,
+    }
+}
+
+struct ItemWriter<'a> {
+    names: &'a NameMap,
+    audience: Audience,
+    losses: &'a mut Losses,
+    items: Vec<Fields>,
+}
+
+impl ItemWriter<'_> {
+    fn message(&mut self, role: &str, content: &[Part], extras: &Extras) {
+        let mut item = Fields::new();
+        item.insert("type".to_owned(), Value::from("message"));
+        item.insert("role".to_owned(), Value::from(role));
+        let content = part_write::content(content, Given::ByUser, self.losses);
+        if matches!(&content, Value::Array(parts) if parts.is_empty()) {
+            return;
+        }
+        item.insert("content".to_owned(), content);
+        item.extend(extras.write(ID, "messages[]", self.losses));
+        self.items.push(item);
+    }
+
+    fn assistant<'a>(&mut self, message: &AssistantMessage, call_id: impl Fn(usize) -> &'a str) {
+        let extras = message.extras.write(ID, "messages[]", self.losses);
+        debug_assert!(
+            extras.is_empty(),
+            "an assistant message is a fold of items and has no fields of its own"
+        );
+        self.blocks(&message.content, call_id);
+    }
+
+    fn blocks<'a>(&mut self, blocks: &[Block], call_id: impl Fn(usize) -> &'a str) {
+        for (at, block) in blocks.iter().enumerate() {
+            match block {
+                Block::Text(text) => self.text(text, "output_text", "text"),
+                Block::Refusal(text) => self.text(text, "refusal", "refusal"),
+                Block::Reasoning(reasoning) => self.reasoning(reasoning),
+                Block::ToolCall(call) => {
+                    let item = call_item(call, call_id(at), self.names, self.losses);
+                    self.items.push(item);
+                }
+                Block::Opaque(opaque) => self.opaque(opaque),
+            }
+        }
+    }
+
+    fn opaque(&mut self, opaque: &Opaque) {
+        self.items.extend(opaque.write(ID, "output", self.losses).cloned());
+    }
+
+    fn text(&mut self, text: &Text, kind: &str, field: &str) {
+        let mut extras = text.extras.write(ID, "output[].content[]", self.losses);
+        let message = extras.shift_remove(MESSAGE_FIELDS);
+        let continues = extras.shift_remove(CONTENT_INDEX).is_some();
+        if text.text.is_empty() && self.audience == Audience::Host && text.extras.is_empty() {
+            return;
+        }
+        let mut part = Fields::new();
+        part.insert("type".to_owned(), Value::from(kind));
+        part.insert(field.to_owned(), Value::from(text.text.as_str()));
+        if kind == "output_text" {
+            part.insert("annotations".to_owned(), Value::Array(Vec::new()));
+        }
+        part.extend(extras);
+        let part = Value::Object(part);
+        if let Some(Value::Array(content)) = self.open_message().filter(|_| continues) {
+            content.push(part);
+            return;
+        }
+        let mut item = Fields::new();
+        item.insert("type".to_owned(), Value::from("message"));
+        item.insert("role".to_owned(), Value::from("assistant"));
+        item.insert("content".to_owned(), Value::Array(vec![part]));
+        if let Some(Value::Object(fields)) = message {
+            item.extend(fields);
+        }
+        self.items.push(item);
+    }
+
+    fn open_message(&mut self) -> Option<&mut Value> {
+        let last = self.items.last_mut()?;
+        (last.get("role")? == "assistant").then(|| last.get_mut("content")).flatten()
+    }
+
+    fn reasoning(&mut self, reasoning: &Reasoning) {
+        if let Some(item) = reasoning_item(reasoning, self.audience, self.losses) {
+            self.items.push(item);
+        }
+    }
+
+    fn result(&mut self, result: &ToolResult, call_id: &str) {
+        let mut output = part_write::content(&result.content, Given::ByTool, self.losses);
+        if result.outcome == ToolOutcome::Error {
+            part_write::mark_error(&mut output, self.losses);
+        }
+        let mut item = Fields::new();
+        let kind = match result.kind {
+            CallKind::Function => "function_call_output",
+            CallKind::Custom => "custom_tool_call_output",
+        };
+        item.insert("type".to_owned(), Value::from(kind));
+        item.insert("call_id".to_owned(), Value::from(call_id));
+        item.insert("output".to_owned(), output);
+        item.extend(result.extras.write(ID, "messages[].content[]", self.losses));
+        self.items.push(item);
+    }
+}
+
+/// The item for a call whose arguments are complete.
+pub(super) fn call_item(call: &ToolCall, call_id: &str, names: &NameMap, losses: &mut Losses) -> Fields {
+    let mut item = Fields::new();
+    let (kind, field) = match call.kind {
+        CallKind::Function => ("function_call", "arguments"),
+        CallKind::Custom => ("custom_tool_call", "input"),
+    };
+    item.insert("type".to_owned(), Value::from(kind));
+    item.insert("call_id".to_owned(), Value::from(call_id));
+    item.insert("name".to_owned(), Value::from(names.to_host(call.name.as_str())));
+    item.insert(field.to_owned(), Value::from(arguments(call.kind, &call.arguments)));
+    item.extend(call.extras.write(ID, "output[]", losses));
+    item
+}
+
+/// A call without arguments has an empty object, never an empty text (T9).
+pub(super) fn arguments(kind: CallKind, text: &str) -> &str {
+    if kind == CallKind::Function && text.trim().is_empty() { "{}" } else { text }
+}
+
+/// The item for a thought; `None` where the audience would not take it back.
+pub(super) fn reasoning_item(
+    reasoning: &Reasoning,
+    audience: Audience,
+    losses: &mut Losses,
+) -> Option<Fields> {
+    let extras = reasoning.extras.write(ID, "reasoning", losses);
+    let mut item = Fields::new();
+    item.insert("type".to_owned(), Value::from("reasoning"));
+    match (&reasoning.seal, audience) {
+        (Some(seal), _) if seal.belongs_to(ID) => {
+            item.extend(seal.id.iter().map(|id| ("id".to_owned(), Value::from(id.as_str()))));
+            item.insert("encrypted_content".to_owned(), Value::from(seal.data.as_str()));
+        }
+        (Some(seal), Audience::Client) => {
+            item.insert("encrypted_content".to_owned(), Value::from(seal.to_token()));
+        }
+        (None, Audience::Client) => {}
+        (None, Audience::Host) if reasoning.extras.known_to(ID).is_some() => {}
+        // T26
+        (Some(_) | None, Audience::Host) => {
+            losses.add("reasoning", "only the host that thought it can take it back");
+            return None;
+        }
+    }
+    item.insert("summary".to_owned(), paragraphs(reasoning, ReasoningKind::Summary));
+    if reasoning.parts.iter().any(|part| part.kind == ReasoningKind::Full) {
+        item.insert("content".to_owned(), paragraphs(reasoning, ReasoningKind::Full));
+    }
+    item.extend(extras);
+    Some(item)
+}
+
+fn paragraphs(reasoning: &Reasoning, kind: ReasoningKind) -> Value {
+    let parts = reasoning.parts.iter().filter(|part| part.kind == kind);
+    parts.map(|part| Value::Object(paragraph(kind, &part.text))).collect()
+}
+
+/// One paragraph of a thought, as items and events carry it.
+pub(super) fn paragraph(kind: ReasoningKind, text: &str) -> Fields {
+    let mut fields = Fields::new();
+    let tag = match kind {
+        ReasoningKind::Full => "reasoning_text",
+        ReasoningKind::Summary => "summary_text",
+    };
+    fields.insert("type".to_owned(), Value::from(tag));
+    fields.insert("text".to_owned(), Value::from(text));
+    fields
+}

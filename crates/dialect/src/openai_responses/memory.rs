@@ -1,0 +1,60 @@
+//! Stored conversations: a JSON array of input items, put before the request that continues it.
+
+use toolgate_model::pairing::{self, host_ids};
+use toolgate_model::{AssistantMessage, ErrorKind, Extras, Losses, Message, Reply, TurnError, TurnRequest};
+
+use super::item_write::{self, Audience};
+use super::items;
+use super::request_write::CALL_IDS;
+use super::wire::{self, Item};
+use crate::NameMap;
+
+/// The conversation after this reply.
+pub(super) fn remember(request: &TurnRequest, reply: &Reply) -> Option<String> {
+    let mut messages = request.messages.clone();
+    if !reply.blocks.is_empty() {
+        append(&mut messages, vec![assistant(reply)]);
+    }
+    let ids = host_ids(&messages, &CALL_IDS);
+    // What this dialect has no word for was reported when the reply was written.
+    let losses = &mut Losses::default();
+    let items = item_write::input(&messages, &NameMap::default(), &ids, Audience::Client, losses);
+    serde_json::to_string(&items).ok()
+}
+
+/// Puts a stored conversation before the request's own messages.
+pub(super) fn recall(request: &mut TurnRequest, stored: &str) -> Result<(), TurnError> {
+    let stored: Vec<Item> = wire::read(stored.as_bytes()).map_err(|error| {
+        TurnError::new(
+            ErrorKind::Internal,
+            "the stored response cannot be read: send the whole conversation instead of `previous_response_id`",
+        )
+        .caused_by(error)
+    })?;
+    let mut messages = items::messages(stored);
+    append(&mut messages, std::mem::take(&mut request.messages));
+    // Only now every call is here; a result without one becomes text of the user, which loses nothing.
+    pairing::repair(&mut messages, &mut Losses::default());
+    request.messages = messages;
+    request.previous = None;
+    Ok(())
+}
+
+fn assistant(reply: &Reply) -> Message {
+    Message::Assistant(AssistantMessage { content: reply.blocks.clone(), extras: Extras::NONE })
+}
+
+/// Joins two conversations; what the model or its tools went on saying is one message, as when read at once.
+fn append(messages: &mut Vec<Message>, more: Vec<Message>) {
+    let mut more = more.into_iter();
+    if let Some(first) = more.next() {
+        match (messages.last_mut(), first) {
+            (Some(Message::Assistant(last)), Message::Assistant(first)) => last.content.extend(first.content),
+            (Some(Message::ToolResults(last)), Message::ToolResults(first)) => {
+                last.results.extend(first.results)
+            }
+            (_, first) => messages.push(first),
+        }
+    }
+    messages.extend(more);
+}

@@ -1,0 +1,98 @@
+//! OpenAI's Responses API, towards clients and towards hosts.
+
+mod error;
+mod event_write;
+mod item_write;
+mod items;
+mod memory;
+mod meter;
+mod order;
+mod part_write;
+mod progress;
+mod reply;
+mod request;
+mod request_write;
+mod response_write;
+mod stream;
+mod stream_frames;
+mod stream_items;
+mod stream_write;
+mod usage;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use toolgate_model::{DialectId, Reply, Translated, TurnError, TurnRequest};
+
+use crate::{ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest};
+
+/// Its name.
+pub const ID: DialectId = DialectId { name: "openai-responses", provider: "openai" };
+
+/// The Responses API in both roles.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenaiResponses;
+
+/// The one value there is.
+pub static DIALECT: OpenaiResponses = OpenaiResponses;
+
+impl ClientDialect for OpenaiResponses {
+    fn id(&self) -> DialectId {
+        ID
+    }
+
+    fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+        request::read(body)
+    }
+
+    fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
+        response_write::whole(reply, context)
+    }
+
+    fn reply_writer(&self, context: ReplyContext) -> Box<dyn ReplyWriter> {
+        Box::new(stream_write::StreamWriter::new(context))
+    }
+
+    fn write_error(&self, error: &TurnError) -> Vec<u8> {
+        error::write(error)
+    }
+
+    fn remember(&self, request: &TurnRequest, reply: &Reply) -> Option<String> {
+        memory::remember(request, reply)
+    }
+
+    fn recall(&self, request: &mut TurnRequest, stored: &str) -> Result<(), TurnError> {
+        memory::recall(request, stored)
+    }
+}
+
+impl UpstreamDialect for OpenaiResponses {
+    fn id(&self) -> DialectId {
+        ID
+    }
+
+    fn path(&self) -> &'static str {
+        "/responses"
+    }
+
+    fn write_request(&self, request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
+        request_write::write(request)
+    }
+
+    fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {
+        reply::read(body)
+    }
+
+    fn reply_reader(&self) -> Box<dyn ReplyReader> {
+        Box::new(stream::StreamReader::new())
+    }
+
+    fn read_error(&self, status: u16, body: &[u8]) -> TurnError {
+        error::read(status, body)
+    }
+
+    fn meter(&self) -> Box<dyn Meter> {
+        Box::new(meter::ResponseMeter::default())
+    }
+}

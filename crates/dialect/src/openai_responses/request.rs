@@ -1,0 +1,271 @@
+//! Reads a request.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Number, Value};
+use toolgate_model::json::{Tagged, read_tagged};
+use toolgate_model::{
+    Block, CallKind, Choice, CustomTool, Delivery, Extras, Fields, FunctionTool, JsonText, Losses, Message,
+    Opaque, OutputFormat, Parallel, Part, ReasoningRequest, Retention, SchemaFormat, Tool, Translated,
+    TurnError, TurnRequest, UsageReport, UserMessage, pairing,
+};
+
+use super::ID;
+use super::items;
+use super::wire::{self, Input};
+
+/// Reads a request body.
+pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+    let body: RequestBody = wire::read(body)?;
+    let mut extra = body.extra;
+    let messages = match body.input {
+        Some(Input::Text(text)) => {
+            vec![Message::User(UserMessage { content: vec![Part::text(text)], extras: Extras::NONE })]
+        }
+        Some(Input::Items(list)) => items::messages(list),
+        None => Vec::new(),
+    };
+    let mut request = TurnRequest::new(body.model, messages);
+    request.system = body.instructions.map(Part::text).into_iter().collect();
+    request.tools = body.tools.unwrap_or_default().into_iter().map(tool).collect();
+    request.tool_choice.choice = body.tool_choice.map(choice).transpose()?;
+    request.tool_choice.parallel =
+        body.parallel_tool_calls.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
+    request.max_output = body.max_output_tokens;
+    request.sampling.temperature = body.temperature;
+    request.sampling.top_p = body.top_p;
+    request.reasoning = body.reasoning.map(|asked| ReasoningRequest {
+        effort: asked.effort,
+        summary: asked.summary,
+        extras: Extras::of(ID, asked.extra),
+        ..ReasoningRequest::default()
+    });
+    if let Some(text) = body.text {
+        request.output = output_format(text, &mut extra);
+    }
+    if body.stream == Some(true) {
+        request.delivery = Delivery::Stream(UsageReport::Default);
+    }
+    request.user = body.user;
+    request.previous = body.previous_response_id.map(Into::into);
+    request.retention = body.store.map(|store| if store { Retention::Keep } else { Retention::Discard });
+
+    let mut losses = Losses::default();
+    if is_self_contained(&request.messages, &request, &extra) {
+        pairing::repair(&mut request.messages, &mut losses);
+    }
+    // Marked even when empty: an absent `store` or `strict` means another thing here than elsewhere.
+    request.extras = Extras::marked(ID, extra);
+    Ok(Translated { value: request, losses })
+}
+
+/// True where every call must be in the request itself, and not in what the host has stored or folded away.
+fn is_self_contained(messages: &[Message], request: &TurnRequest, extra: &Fields) -> bool {
+    let refers = |block: &Block| match block {
+        Block::Opaque(opaque) => ["item_reference", "compaction", "program"].contains(&opaque.kind.as_str()),
+        Block::Text(_) | Block::Refusal(_) | Block::Reasoning(_) | Block::ToolCall(_) => false,
+    };
+    let elsewhere = messages.iter().any(|message| match message {
+        Message::Assistant(message) => message.content.iter().any(refers),
+        Message::System(_) | Message::User(_) | Message::ToolResults(_) => false,
+    });
+    !elsewhere
+        && request.previous.is_none()
+        && !extra.contains_key("conversation")
+        && !extra.contains_key("prompt")
+}
+
+#[derive(Deserialize)]
+struct RequestBody {
+    model: String,
+    input: Option<Input>,
+    instructions: Option<String>,
+    tools: Option<Vec<ToolBody>>,
+    tool_choice: Option<ChoiceBody>,
+    parallel_tool_calls: Option<bool>,
+    max_output_tokens: Option<u64>,
+    temperature: Option<Number>,
+    top_p: Option<Number>,
+    reasoning: Option<ReasoningBody>,
+    text: Option<TextBody>,
+    stream: Option<bool>,
+    user: Option<String>,
+    previous_response_id: Option<String>,
+    store: Option<bool>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Deserialize)]
+struct ReasoningBody {
+    effort: Option<String>,
+    summary: Option<String>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Deserialize)]
+struct TextBody {
+    format: Option<FormatBody>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+enum FormatBody {
+    Schema(SchemaBody),
+    JsonObject,
+    Other(Fields),
+}
+
+#[derive(Deserialize)]
+struct SchemaBody {
+    name: Option<String>,
+    description: Option<String>,
+    schema: Option<JsonText>,
+    strict: Option<bool>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+enum ToolBody {
+    Function(FunctionBody),
+    Custom(CustomBody),
+    Other(String, Fields),
+}
+
+#[derive(Deserialize)]
+struct FunctionBody {
+    name: String,
+    description: Option<String>,
+    parameters: Option<JsonText>,
+    strict: Option<bool>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Deserialize)]
+struct CustomBody {
+    name: String,
+    description: Option<String>,
+    format: Option<JsonText>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ChoiceBody {
+    Word(String),
+    Object(Fields),
+}
+
+impl<'de> Deserialize<'de> for ToolBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_tagged(deserializer)
+    }
+}
+
+impl<'de> Tagged<'de> for ToolBody {
+    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
+        Ok(match tag {
+            "function" => Self::Function(Deserialize::deserialize(fields)?),
+            "custom" => Self::Custom(Deserialize::deserialize(fields)?),
+            other => {
+                let mut all = Fields::new();
+                all.insert("type".to_owned(), Value::from(other));
+                all.extend(Fields::deserialize(fields)?);
+                Self::Other(other.to_owned(), all)
+            }
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for FormatBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_tagged(deserializer)
+    }
+}
+
+impl<'de> Tagged<'de> for FormatBody {
+    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
+        Ok(match tag {
+            "json_schema" => Self::Schema(Deserialize::deserialize(fields)?),
+            "json_object" => {
+                Fields::deserialize(fields)?;
+                Self::JsonObject
+            }
+            other => {
+                let mut all = Fields::new();
+                all.insert("type".to_owned(), Value::from(other));
+                all.extend(Fields::deserialize(fields)?);
+                Self::Other(all)
+            }
+        })
+    }
+}
+
+fn tool(body: ToolBody) -> Tool {
+    match body {
+        ToolBody::Function(body) => Tool::Function(FunctionTool {
+            name: body.name.into(),
+            description: body.description,
+            schema: body.parameters,
+            strict: body.strict,
+            extras: Extras::of(ID, body.extra),
+        }),
+        ToolBody::Custom(body) => Tool::Custom(CustomTool {
+            name: body.name.into(),
+            description: body.description,
+            format: body.format,
+            extras: Extras::of(ID, body.extra),
+        }),
+        ToolBody::Other(kind, fields) => Tool::Provider(Opaque { dialect: ID, kind, fields }),
+    }
+}
+
+fn choice(body: ChoiceBody) -> Result<Choice, TurnError> {
+    let fields = match body {
+        ChoiceBody::Word(word) => {
+            return match word.as_str() {
+                "auto" => Ok(Choice::Auto),
+                "required" => Ok(Choice::Any),
+                "none" => Ok(Choice::None),
+                _ => Err(TurnError::invalid_param(
+                    "tool_choice",
+                    format!("tool_choice: `{word}` is unknown: use `auto`, `required`, `none` or an object"),
+                )),
+            };
+        }
+        ChoiceBody::Object(fields) => fields,
+    };
+    let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let name = fields.get("name").and_then(Value::as_str);
+    Ok(match (kind.as_str(), name) {
+        ("function", Some(name)) => Choice::Named(name.into(), CallKind::Function),
+        ("custom", Some(name)) => Choice::Named(name.into(), CallKind::Custom),
+        _ => Choice::Provider(Opaque { dialect: ID, kind, fields }),
+    })
+}
+
+/// The answer's shape. What else stands in `text` goes among the extra fields under that name.
+fn output_format(body: TextBody, extra: &mut Fields) -> OutputFormat {
+    let mut rest = body.extra;
+    let format = match body.format {
+        None => OutputFormat::Text,
+        Some(FormatBody::JsonObject) => OutputFormat::JsonObject,
+        Some(FormatBody::Schema(body)) => OutputFormat::JsonSchema(SchemaFormat {
+            name: body.name,
+            description: body.description,
+            schema: body.schema.unwrap_or_else(JsonText::empty_object),
+            strict: body.strict,
+            extras: Extras::of(ID, body.extra),
+        }),
+        Some(FormatBody::Other(fields)) => {
+            rest.insert("format".to_owned(), Value::Object(fields));
+            OutputFormat::Text
+        }
+    };
+    if !rest.is_empty() {
+        extra.insert("text".to_owned(), Value::Object(rest));
+    }
+    format
+}

@@ -1,0 +1,364 @@
+//! Writes a request.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use toolgate_model::pairing::{IdRules, host_ids};
+use toolgate_model::{
+    CallKind, Choice, Delivery, Fields, JsonText, Losses, OutputFormat, Parallel, Part, ReasoningRequest,
+    Retention, Sampling, Tool, ToolChoice, TurnError, TurnRequest,
+};
+
+use super::ID;
+use super::item_write::{self, Audience};
+use crate::names::{NameRules, host_names};
+use crate::{NameMap, WrittenRequest};
+
+/// Call ids: at most 64 characters of any kind (T23).
+pub(super) const CALL_IDS: IdRules = IdRules { max_len: 64, allowed: |_| true };
+/// Tool names (T24).
+const TOOL_NAMES: NameRules = NameRules {
+    max_len: 64,
+    allowed: |letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-',
+};
+/// The API refuses a smaller `max_output_tokens`.
+const LEAST_OUTPUT: u64 = 16;
+/// Makes the host send its proof with each thought.
+const INCLUDE_PROOF: &str = "reasoning.encrypted_content";
+
+/// Whether a request came in this dialect: then what it left out stays out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It did.
+    Own,
+    /// It is a translation, and must say what is the default elsewhere.
+    Foreign,
+}
+
+impl Origin {
+    /// Where the request came from.
+    pub(super) fn of(request: &TurnRequest) -> Self {
+        if request.extras.known_to(ID).is_some() { Self::Own } else { Self::Foreign }
+    }
+}
+
+/// Writes a request body.
+pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
+    let mut losses = Losses::default();
+    let origin = Origin::of(request);
+    let names = host_names(request, &TOOL_NAMES);
+    let ids = host_ids(&request.messages, &CALL_IDS);
+    let mut extra = request.extras.write(ID, "", &mut losses);
+    let (temperature, top_p) = sampling(&request.sampling, &mut losses);
+    if request.samples.is_some_and(|samples| samples > 1) {
+        losses.unknown_to(ID, "n");
+    }
+    let body = RequestBody {
+        model: request.model.as_str(),
+        instructions: instructions(&request.system, &mut losses),
+        input: item_write::input(&request.messages, &names, &ids, Audience::Host, &mut losses),
+        tools: tools(&request.tools, &names, origin, &mut losses),
+        tool_choice: choice(&request.tool_choice, &names, &mut losses),
+        parallel_tool_calls: request.tool_choice.parallel.map(|parallel| parallel == Parallel::Allowed),
+        max_output_tokens: max_output(request.max_output, origin, &mut losses),
+        temperature,
+        top_p,
+        reasoning: request.reasoning.as_ref().and_then(|asked| reasoning(asked, origin, &mut losses)),
+        text: text(&request.output, extra.shift_remove("text"), &mut losses),
+        stream: matches!(request.delivery, Delivery::Stream(_)).then_some(true),
+        user: request.user.as_deref(),
+        previous_response_id: request.previous.as_ref().map(toolgate_model::ReplyId::as_str),
+        store: match (request.retention, origin) {
+            (Some(Retention::Keep), _) => Some(true),
+            (Some(Retention::Discard), _) | (None, Origin::Foreign) => Some(false),
+            (None, Origin::Own) => None,
+        },
+        include: include(request, origin),
+        extra,
+    };
+    let body = serde_json::to_vec(&body).map_err(|error| {
+        TurnError::invalid("the request cannot be written as JSON: send valid JSON values").caused_by(error)
+    })?;
+    Ok(WrittenRequest { body, losses, names })
+}
+
+#[derive(Serialize)]
+struct RequestBody<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    input: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<&'a serde_json::Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<&'a serde_json::Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Fields>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<TextBody<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous_response_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<Value>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+/// A tool as the API wants it.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum ToolBody<'a> {
+    /// A function or custom tool.
+    Ours {
+        /// `function` or `custom`.
+        r#type: &'static str,
+        /// What calls name.
+        name: &'a str,
+        /// For the model.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a str>,
+        /// A function's schema, byte for byte (T37).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parameters: Option<JsonText>,
+        /// Whether arguments must follow the schema.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        strict: Option<bool>,
+        /// A custom tool's grammar.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        format: Option<JsonText>,
+        /// Fields of this dialect.
+        #[serde(flatten)]
+        extra: Fields,
+    },
+    /// One of the provider's own.
+    Provider(&'a Fields),
+}
+
+#[derive(Serialize)]
+struct TextBody<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<FormatBody<'a>>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Serialize)]
+struct FormatBody<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<&'a JsonText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+fn sampling<'a>(
+    sampling: &'a Sampling,
+    losses: &mut Losses,
+) -> (Option<&'a serde_json::Number>, Option<&'a serde_json::Number>) {
+    let Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop } = sampling;
+    let unknown = [
+        ("top_k", top_k.is_some()),
+        ("frequency_penalty", frequency_penalty.is_some()),
+        ("presence_penalty", presence_penalty.is_some()),
+        ("seed", seed.is_some()),
+        ("stop", !stop.is_empty()),
+    ];
+    for (name, _) in unknown.iter().filter(|(_, given)| *given) {
+        losses.unknown_to(ID, *name);
+    }
+    (temperature.as_ref(), top_p.as_ref())
+}
+
+/// What stands above the conversation, as one text.
+pub(super) fn instructions(system: &[Part], losses: &mut Losses) -> Option<String> {
+    let mut texts = Vec::new();
+    for part in system {
+        match part {
+            Part::Text(text) => {
+                text.extras.write(ID, "system[]", losses);
+                texts.push(text.text.as_str());
+            }
+            Part::Image(_) | Part::Document(_) | Part::Audio(_) | Part::Opaque(_) => {
+                losses.add("system[]", "instructions are text only");
+            }
+        }
+    }
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+/// The tools on offer.
+pub(super) fn tools<'a>(
+    tools: &'a [Tool],
+    names: &'a NameMap,
+    origin: Origin,
+    losses: &mut Losses,
+) -> Vec<ToolBody<'a>> {
+    let mut bodies = Vec::new();
+    for tool in tools {
+        match tool {
+            Tool::Function(tool) => bodies.push(ToolBody::Ours {
+                r#type: "function",
+                name: names.to_host(tool.name.as_str()),
+                description: tool.description.as_deref(),
+                parameters: match (&tool.schema, origin) {
+                    (Some(schema), _) => Some(schema.clone()),
+                    (None, Origin::Own) => None,
+                    (None, Origin::Foreign) => {
+                        Some(JsonText::from_value(&json!({ "type": "object", "properties": {} })))
+                    }
+                },
+                // Absent means strict here and lenient elsewhere.
+                strict: tool.strict.or((origin == Origin::Foreign).then_some(false)),
+                format: None,
+                extra: tool.extras.write(ID, "tools[]", losses),
+            }),
+            Tool::Custom(tool) => bodies.push(ToolBody::Ours {
+                r#type: "custom",
+                name: names.to_host(tool.name.as_str()),
+                description: tool.description.as_deref(),
+                parameters: None,
+                strict: None,
+                format: tool.format.as_ref().map(flat_grammar),
+                extra: tool.extras.write(ID, "tools[]", losses),
+            }),
+            Tool::Provider(tool) => bodies.extend(tool.write(ID, "tools", losses).map(ToolBody::Provider)),
+        }
+    }
+    bodies
+}
+
+/// A grammar stands flat here: `{"type":"grammar","grammar":{…}}` becomes `{"type":"grammar",…}`.
+fn flat_grammar(format: &JsonText) -> JsonText {
+    let Value::Object(mut fields) = format.to_value() else { return format.clone() };
+    let Some(Value::Object(grammar)) = fields.shift_remove("grammar") else { return format.clone() };
+    fields.extend(grammar);
+    JsonText::from_value(&Value::Object(fields))
+}
+
+/// How the model is to use the tools.
+pub(super) fn choice(choice: &ToolChoice, names: &NameMap, losses: &mut Losses) -> Option<Value> {
+    choice.extras.write(ID, "tool_choice", losses);
+    Some(match choice.choice.as_ref()? {
+        Choice::Auto => Value::from("auto"),
+        Choice::Any => Value::from("required"),
+        Choice::None => Value::from("none"),
+        Choice::Named(name, kind) => {
+            let kind = match kind {
+                CallKind::Function => "function",
+                CallKind::Custom => "custom",
+            };
+            json!({ "type": kind, "name": names.to_host(name.as_str()) })
+        }
+        Choice::Provider(choice) => Value::Object(choice.write(ID, "tool_choice", losses)?.clone()),
+    })
+}
+
+fn max_output(wanted: Option<u64>, origin: Origin, losses: &mut Losses) -> Option<u64> {
+    let wanted = wanted?;
+    if origin == Origin::Own || wanted >= LEAST_OUTPUT {
+        return Some(wanted);
+    }
+    losses.add("max_tokens", format!("raised to {LEAST_OUTPUT}, the least this API accepts"));
+    Some(LEAST_OUTPUT)
+}
+
+/// How much to think. A budget of tokens becomes an effort.
+pub(super) fn reasoning(asked: &ReasoningRequest, origin: Origin, losses: &mut Losses) -> Option<Fields> {
+    /// Up to this budget the effort is low, up to the next medium.
+    const LOW_BUDGET: u64 = 4_096;
+    const MEDIUM_BUDGET: u64 = 16_384;
+    let ReasoningRequest { effort, budget, mode, summary, extras } = asked;
+    let mut fields = Fields::new();
+    if mode.as_deref() == Some("disabled") {
+        return None;
+    }
+    let effort = match (effort.as_deref(), budget) {
+        (Some("max"), _) if origin == Origin::Foreign => Some("xhigh"),
+        (Some(effort), _) => Some(effort),
+        (None, Some(budget)) => {
+            losses.add("thinking.budget_tokens", "told as an effort");
+            Some(match *budget {
+                0..=LOW_BUDGET => "low",
+                budget if budget <= MEDIUM_BUDGET => "medium",
+                _ => "high",
+            })
+        }
+        (None, None) => None,
+    };
+    fields.extend(effort.map(|effort| ("effort".to_owned(), Value::from(effort))));
+    // Who asked for thinking elsewhere expects to read it.
+    let summary = summary.as_deref().or(mode.is_some().then_some("auto"));
+    fields.extend(summary.map(|summary| ("summary".to_owned(), Value::from(summary))));
+    fields.extend(extras.write(ID, "reasoning", losses));
+    (!fields.is_empty() || origin == Origin::Own).then_some(fields)
+}
+
+/// What shape the answer takes.
+fn text<'a>(output: &'a OutputFormat, own: Option<Value>, losses: &mut Losses) -> Option<TextBody<'a>> {
+    let extra = match own {
+        Some(Value::Object(fields)) => fields,
+        _ => Fields::new(),
+    };
+    let empty = |kind| FormatBody {
+        r#type: kind,
+        name: None,
+        description: None,
+        schema: None,
+        strict: None,
+        extra: Fields::new(),
+    };
+    let format = match output {
+        OutputFormat::Text => None,
+        OutputFormat::JsonObject => Some(empty("json_object")),
+        OutputFormat::JsonSchema(format) => Some(FormatBody {
+            // The API wants a name.
+            name: Some(format.name.as_deref().unwrap_or("answer")),
+            description: format.description.as_deref(),
+            schema: Some(&format.schema),
+            strict: format.strict,
+            extra: format.extras.write(ID, "text.format", losses),
+            ..empty("json_schema")
+        }),
+    };
+    (format.is_some() || !extra.is_empty()).then_some(TextBody { format, extra })
+}
+
+/// `text` as responses repeat it.
+pub(super) fn text_echo(output: &OutputFormat, own: Option<Value>) -> Value {
+    let body = text(output, own, &mut Losses::default());
+    let echo = body.and_then(|body| serde_json::to_value(body).ok()).unwrap_or_else(|| json!({}));
+    match echo {
+        Value::Object(mut fields) => {
+            fields.entry("format").or_insert_with(|| json!({ "type": "text" }));
+            Value::Object(fields)
+        }
+        other => other,
+    }
+}
+
+/// A translation keeps nothing at the host, so its thoughts must come with their proofs.
+fn include(request: &TurnRequest, origin: Origin) -> Option<Value> {
+    let thinks = request.reasoning.as_ref().is_some_and(|asked| {
+        asked.mode.as_deref() != Some("disabled") && asked.effort.as_deref() != Some("none")
+    });
+    (origin == Origin::Foreign && thinks).then(|| json!([INCLUDE_PROOF]))
+}

@@ -1,0 +1,127 @@
+//! Writes whole responses, and the response objects that streams carry.
+
+use serde_json::{Value, json};
+use toolgate_model::{
+    Fields, Finish, Losses, Parallel, Reply, ReplyHead, ReplyId, Retention, Translated, TurnRequest,
+};
+
+use super::ID;
+use super::item_write;
+use super::items::is_nothing;
+use super::reply::status_of;
+use super::request_write::{self, Origin};
+use super::usage;
+use crate::{NameMap, ReplyContext};
+
+/// Writes a reply in one piece.
+pub(super) fn whole(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
+    let mut losses = Losses::default();
+    let id = reply_id(&reply.head, context);
+    let mut response = begun(&reply.head, context, &mut losses);
+    let output = item_write::output(&reply.blocks, &id, &mut losses);
+    finished(&mut response, &reply.finish, output, &mut losses);
+    Translated { value: Value::Object(response).to_string().into_bytes(), losses }
+}
+
+/// The reply's id: the host's where it is one of this API, else ours.
+pub(super) fn reply_id(head: &ReplyHead, context: &ReplyContext) -> String {
+    let own = head.extras.known_to(ID).is_some();
+    let kept =
+        head.id.as_ref().map(ReplyId::as_str).filter(|id| !id.is_empty() && (own || id.starts_with("resp_")));
+    kept.unwrap_or(&context.fallback_id).to_owned()
+}
+
+/// The response before anything is said.
+pub(super) fn begun(head: &ReplyHead, context: &ReplyContext, losses: &mut Losses) -> Fields {
+    let model = head.model.as_ref().unwrap_or(&context.request.model);
+    let mut response = Fields::new();
+    response.insert("id".to_owned(), Value::from(reply_id(head, context)));
+    response.insert("object".to_owned(), Value::from("response"));
+    response.insert("created_at".to_owned(), Value::from(head.created.unwrap_or(context.now)));
+    response.insert("status".to_owned(), Value::from("in_progress"));
+    response.insert("error".to_owned(), Value::Null);
+    response.insert("incomplete_details".to_owned(), Value::Null);
+    response.insert("model".to_owned(), Value::from(model.as_str()));
+    response.insert("output".to_owned(), Value::Array(Vec::new()));
+    response.insert("usage".to_owned(), Value::Null);
+    // What every response has, where neither the host nor the request says more.
+    response.insert("instructions".to_owned(), Value::Null);
+    response.insert("metadata".to_owned(), json!({}));
+    response.insert("tools".to_owned(), Value::Array(Vec::new()));
+    let extras = head.extras.write(ID, "response", losses);
+    if head.extras.known_to(ID).is_some() {
+        response.extend(extras);
+    } else {
+        response.extend(echo(&context.request));
+    }
+    response
+}
+
+/// Completes a response.
+pub(super) fn finished(response: &mut Fields, finish: &Finish, output: Vec<Value>, losses: &mut Losses) {
+    let (status, reason) = status_of(&finish.stop);
+    if finish.stop_sequence.is_some() {
+        losses.unknown_to(ID, "stop_sequence");
+    }
+    response.insert("status".to_owned(), Value::from(status));
+    if let Some(reason) = reason {
+        response.insert("incomplete_details".to_owned(), json!({ "reason": reason }));
+    }
+    response.insert("output".to_owned(), Value::Array(output));
+    if let Some(usage) = &finish.usage {
+        response.insert("usage".to_owned(), usage::write(usage, losses));
+    }
+    response.extend(finish.extras.write(ID, "response", losses));
+}
+
+/// The fields of a request that the API repeats in its response.
+fn echo(request: &TurnRequest) -> Fields {
+    /// Fields that only this dialect knows, and that come back as they were sent.
+    const REPEATED: [&str; 12] = [
+        "background",
+        "conversation",
+        "max_tool_calls",
+        "metadata",
+        "prompt",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "safety_identifier",
+        "service_tier",
+        "stream_options",
+        "top_logprobs",
+        "truncation",
+    ];
+    // What cannot be repeated was reported when the request was read or sent.
+    let losses = &mut Losses::default();
+    let names = NameMap::default();
+    let tools = request_write::tools(&request.tools, &names, Origin::of(request), losses);
+    let reasoning =
+        request.reasoning.as_ref().and_then(|asked| request_write::reasoning(asked, Origin::Own, losses));
+    let effort = reasoning.as_ref().and_then(|asked| asked.get("effort")).cloned();
+    let summary = reasoning.as_ref().and_then(|asked| asked.get("summary")).cloned();
+    let own = request.extras.known_to(ID);
+    let text = own.and_then(|own| own.get("text")).cloned();
+    let value = json!({
+        "instructions": request_write::instructions(&request.system, losses),
+        "max_output_tokens": request.max_output,
+        "parallel_tool_calls": request.tool_choice.parallel != Some(Parallel::Forbidden),
+        "previous_response_id": request.previous,
+        "reasoning": { "effort": effort, "summary": summary },
+        "store": request.retention != Some(Retention::Discard),
+        "temperature": request.sampling.temperature,
+        "text": request_write::text_echo(&request.output, text),
+        "tool_choice": request_write::choice(&request.tool_choice, &names, losses).unwrap_or_else(|| json!("auto")),
+        "tools": serde_json::to_value(tools).unwrap_or_else(|_| json!([])),
+        "top_p": request.sampling.top_p,
+        "truncation": "disabled",
+        "user": request.user,
+        "metadata": {},
+    });
+    let Value::Object(mut fields) = value else { return Fields::new() };
+    for name in REPEATED {
+        if let Some(value) = own.and_then(|own| own.get(name)).filter(|value| !is_nothing(value)) {
+            fields.insert(name.to_owned(), value.clone());
+        }
+    }
+    fields
+}

@@ -1,0 +1,357 @@
+//! Writes a reply as it comes, with every event the official accumulators need, in their order.
+//!
+//! An item's id must be shown when it opens, before the host's own id for it is known. So items get ids of ours, and
+//! the host's goes along as `host_id` once it is known; a sealed thought, which its host takes back only under its own
+//! id, carries that id inside its proof.
+
+use serde_json::{Value, json};
+use toolgate_model::{
+    BlockEnd, BlockStart, CallKind, Delta, Fields, Finish, Losses, Reasoning, ReasoningKind, ReasoningPart,
+    ReplyHead, Text, ToolCall, TurnError, TurnEvent,
+};
+
+use super::ID;
+use super::error;
+use super::event_write::{DeltaFrame, EventWriter, Spot};
+use super::item_write::{self, Audience};
+use super::items::HOST_ID;
+use super::response_write;
+use crate::frame::write_comment;
+use crate::{NameMap, ReplyContext, ReplyWriter};
+
+/// Writes the events of one stream.
+pub(super) struct StreamWriter {
+    context: ReplyContext,
+    phase: Phase,
+    events: EventWriter,
+    reply_id: String,
+    response: Fields,
+    output: Vec<Value>,
+    open: Option<OpenItem>,
+    losses: Losses,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Before,
+    Running,
+    Over,
+}
+
+/// The item that is being written.
+struct OpenItem {
+    id: String,
+    block: OpenBlock,
+}
+
+enum OpenBlock {
+    Text(String),
+    Refusal(String),
+    Reasoning(Vec<ReasoningPart>),
+    Call(ToolCall),
+}
+
+impl StreamWriter {
+    /// Before the first event.
+    pub(super) fn new(context: ReplyContext) -> Self {
+        Self {
+            context,
+            phase: Phase::Before,
+            events: EventWriter::default(),
+            reply_id: String::new(),
+            response: Fields::new(),
+            output: Vec::new(),
+            open: None,
+            losses: Losses::default(),
+        }
+    }
+}
+
+impl ReplyWriter for StreamWriter {
+    fn event(&mut self, event: TurnEvent, out: &mut Vec<u8>) {
+        match event {
+            TurnEvent::BlockDelta(delta) => self.delta(&delta, out),
+            TurnEvent::Started(head) => self.started(&head, out),
+            TurnEvent::BlockStarted(start) => self.block_started(start, out),
+            TurnEvent::BlockFinished(end) => self.block_finished(&end, out),
+            // The API tells usage only at the end.
+            TurnEvent::Usage(_) => {}
+            TurnEvent::Finished(finish) => self.finished(&finish, out),
+        }
+    }
+
+    fn error(&mut self, error: &TurnError, out: &mut Vec<u8>) {
+        match self.phase {
+            Phase::Before => {
+                let mut event = Fields::new();
+                event.insert("code".to_owned(), json!(error.code));
+                event.insert("message".to_owned(), Value::from(error.message.as_str()));
+                event.insert("param".to_owned(), json!(error.param));
+                event.insert("error".to_owned(), error::object(error));
+                self.events.write("error", event, out);
+            }
+            Phase::Running => {
+                let mut response = std::mem::take(&mut self.response);
+                response.insert("status".to_owned(), Value::from("failed"));
+                response.insert("error".to_owned(), error::of_response(error));
+                response.insert("output".to_owned(), Value::Array(std::mem::take(&mut self.output)));
+                self.events.response("response.failed", response, out);
+            }
+            Phase::Over => return,
+        }
+        self.phase = Phase::Over;
+    }
+
+    fn ping(&mut self, out: &mut Vec<u8>) {
+        write_comment("ping", out);
+    }
+
+    fn losses(&mut self) -> Losses {
+        std::mem::take(&mut self.losses)
+    }
+}
+
+impl StreamWriter {
+    fn started(&mut self, head: &ReplyHead, out: &mut Vec<u8>) {
+        self.phase = Phase::Running;
+        self.reply_id = response_write::reply_id(head, &self.context);
+        self.response = response_write::begun(head, &self.context, &mut self.losses);
+        self.events.response("response.created", self.response.clone(), out);
+        self.events.response("response.in_progress", self.response.clone(), out);
+    }
+
+    fn block_started(&mut self, start: BlockStart, out: &mut Vec<u8>) {
+        let index = self.output.len();
+        let id = |prefix: &str| item_write::item_id(prefix, &self.reply_id, index);
+        let (id, block, item) = match start {
+            BlockStart::Text => (
+                id("msg"),
+                OpenBlock::Text(String::new()),
+                json!({
+                    "type": "message", "status": "in_progress", "role": "assistant", "content": [],
+                }),
+            ),
+            BlockStart::Refusal => (
+                id("msg"),
+                OpenBlock::Refusal(String::new()),
+                json!({
+                    "type": "message", "status": "in_progress", "role": "assistant", "content": [],
+                }),
+            ),
+            BlockStart::Reasoning => (
+                id("rs"),
+                OpenBlock::Reasoning(Vec::new()),
+                json!({
+                    "type": "reasoning", "summary": [], "content": [],
+                }),
+            ),
+            BlockStart::ToolCall { id: call_id, name, kind } => {
+                let (prefix, tag, field) = match kind {
+                    CallKind::Function => ("fc", "function_call", "arguments"),
+                    CallKind::Custom => ("ctc", "custom_tool_call", "input"),
+                };
+                let item = json!({ "type": tag, "status": "in_progress", "call_id": call_id, "name": name, field: "" });
+                let call = ToolCall {
+                    id: call_id,
+                    name,
+                    kind,
+                    arguments: String::new(),
+                    extras: toolgate_model::Extras::NONE,
+                };
+                (id(prefix), OpenBlock::Call(call), item)
+            }
+            BlockStart::Opaque(opaque) => {
+                if let Some(item) = opaque.write(ID, "output", &mut self.losses).cloned() {
+                    self.events.item("response.output_item.added", index, Value::Object(item.clone()), out);
+                    self.events.item("response.output_item.done", index, Value::Object(item.clone()), out);
+                    self.output.push(Value::Object(item));
+                }
+                return;
+            }
+        };
+        self.events.item("response.output_item.added", index, with_id(item, &id), out);
+        let part = match &block {
+            OpenBlock::Text(_) => Some(text_part("", &Fields::new())),
+            OpenBlock::Refusal(_) => Some(json!({ "type": "refusal", "refusal": "" })),
+            OpenBlock::Reasoning(_) | OpenBlock::Call(_) => None,
+        };
+        if let Some(part) = part {
+            self.events.part("response.content_part.added", Spot { index, id: &id, part: 0 }, part, out);
+        }
+        self.open = Some(OpenItem { id, block });
+    }
+
+    fn delta(&mut self, delta: &Delta, out: &mut Vec<u8>) {
+        let index = self.output.len();
+        let Some(OpenItem { id, block }) = &mut self.open else { return };
+        let frame = |kind, text| DeltaFrame::new(kind, Spot { index, id, part: 0 }, text);
+        match (block, delta) {
+            (OpenBlock::Text(all), Delta::Text(text)) => {
+                all.push_str(text);
+                self.events.delta(frame("response.output_text.delta", text).content(0).logprobs(), out);
+            }
+            (OpenBlock::Refusal(all), Delta::Text(text)) => {
+                all.push_str(text);
+                self.events.delta(frame("response.refusal.delta", text).content(0), out);
+            }
+            (OpenBlock::Call(call), Delta::Arguments(text)) => {
+                call.arguments.push_str(text);
+                let kind = match call.kind {
+                    CallKind::Function => "response.function_call_arguments.delta",
+                    CallKind::Custom => "response.custom_tool_call_input.delta",
+                };
+                self.events.delta(frame(kind, text), out);
+            }
+            (OpenBlock::Reasoning(parts), Delta::Paragraph(kind)) => {
+                self.events.end_paragraph(Spot { index, id, part: 0 }, parts, out);
+                self.events.start_paragraph(Spot { index, id, part: 0 }, *kind, parts, out);
+            }
+            (OpenBlock::Reasoning(parts), Delta::Text(text)) => {
+                if parts.is_empty() {
+                    self.events.start_paragraph(Spot { index, id, part: 0 }, ReasoningKind::Full, parts, out);
+                }
+                self.events.grow_paragraph(Spot { index, id, part: 0 }, text, parts, out);
+            }
+            // The grammar rules every other pair out.
+            (_, Delta::Text(_) | Delta::Arguments(_) | Delta::Paragraph(_)) => {}
+        }
+    }
+
+    fn block_finished(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
+        let Some(OpenItem { id, block }) = self.open.take() else { return };
+        let spot = Spot { index: self.output.len(), id: &id, part: 0 };
+        let mut item = match block {
+            OpenBlock::Text(text) => self.text_finished(spot, text, end, out),
+            OpenBlock::Refusal(text) => self.refusal_finished(spot, text, end, out),
+            OpenBlock::Reasoning(parts) => self.reasoning_finished(spot, parts, end, out),
+            OpenBlock::Call(call) => self.call_finished(spot, call, end, out),
+        };
+        if let Some(host_id) =
+            item.insert("id".to_owned(), Value::from(id.as_str())).filter(|known| *known != *id)
+        {
+            item.insert(HOST_ID.to_owned(), host_id);
+        }
+        self.events.item("response.output_item.done", spot.index, Value::Object(item.clone()), out);
+        self.output.push(Value::Object(item));
+    }
+
+    fn text_finished(&mut self, spot: Spot<'_>, text: String, end: &BlockEnd, out: &mut Vec<u8>) -> Fields {
+        let text = Text { text, extras: end.extras.clone() };
+        let item = self.message(toolgate_model::Block::Text(text.clone()));
+        let part = item["content"][0].clone();
+        let annotations = part["annotations"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for (at, annotation) in annotations.iter().enumerate() {
+            self.events.annotation(spot, at, annotation, out);
+        }
+        let logprobs = part.get("logprobs").cloned().unwrap_or_else(|| json!([]));
+        let mut done = Fields::new();
+        done.insert("text".to_owned(), Value::from(text.text));
+        done.insert("logprobs".to_owned(), logprobs);
+        self.events.content("response.output_text.done", spot, done, out);
+        self.events.part("response.content_part.done", spot, part, out);
+        item
+    }
+
+    fn refusal_finished(
+        &mut self,
+        spot: Spot<'_>,
+        text: String,
+        end: &BlockEnd,
+        out: &mut Vec<u8>,
+    ) -> Fields {
+        let mut done = Fields::new();
+        done.insert("refusal".to_owned(), Value::from(text.as_str()));
+        let item = self.message(toolgate_model::Block::Refusal(Text { text, extras: end.extras.clone() }));
+        self.events.content("response.refusal.done", spot, done, out);
+        self.events.part("response.content_part.done", spot, item["content"][0].clone(), out);
+        item
+    }
+
+    /// The item of one text, complete.
+    fn message(&mut self, block: toolgate_model::Block) -> Fields {
+        let mut items = item_write::output(&[block], &self.reply_id, &mut self.losses);
+        match items.pop() {
+            Some(Value::Object(item)) => item,
+            _ => Fields::new(),
+        }
+    }
+
+    fn reasoning_finished(
+        &mut self,
+        spot: Spot<'_>,
+        parts: Vec<ReasoningPart>,
+        end: &BlockEnd,
+        out: &mut Vec<u8>,
+    ) -> Fields {
+        self.events.end_paragraph(spot, &parts, out);
+        let reasoning = Reasoning { parts, seal: end.seal.clone(), extras: end.extras.clone() };
+        let item = item_write::reasoning_item(&reasoning, Audience::Client, &mut self.losses);
+        let mut item = item.unwrap_or_default();
+        if let Some(seal) = end.seal.as_ref().filter(|seal| seal.belongs_to(ID)) {
+            item.shift_remove("id");
+            item.insert("encrypted_content".to_owned(), Value::from(seal.to_token()));
+        }
+        item
+    }
+
+    fn call_finished(
+        &mut self,
+        spot: Spot<'_>,
+        mut call: ToolCall,
+        end: &BlockEnd,
+        out: &mut Vec<u8>,
+    ) -> Fields {
+        let (delta, done, field) = match call.kind {
+            CallKind::Function => (
+                "response.function_call_arguments.delta",
+                "response.function_call_arguments.done",
+                "arguments",
+            ),
+            CallKind::Custom => {
+                ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", "input")
+            }
+        };
+        let all = item_write::arguments(call.kind, &call.arguments);
+        if all != call.arguments {
+            // T9: clients add the deltas up.
+            self.events.delta(DeltaFrame::new(delta, spot, all), out);
+        }
+        let mut event = Fields::new();
+        event.insert(field.to_owned(), Value::from(all));
+        self.events.whole_item(done, spot, event, out);
+        call.extras = end.extras.clone();
+        let mut item = Fields::new();
+        item.insert("status".to_owned(), Value::from("completed"));
+        item.extend(item_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses));
+        item
+    }
+
+    fn finished(&mut self, finish: &Finish, out: &mut Vec<u8>) {
+        self.phase = Phase::Over;
+        let mut response = std::mem::take(&mut self.response);
+        response_write::finished(&mut response, finish, std::mem::take(&mut self.output), &mut self.losses);
+        let incomplete = response.get("status").is_some_and(|status| status == "incomplete");
+        let kind = if incomplete { "response.incomplete" } else { "response.completed" };
+        self.events.response(kind, response, out);
+    }
+}
+
+/// A part of a message's content that holds text.
+fn text_part(text: &str, extras: &Fields) -> Value {
+    let mut part = Fields::new();
+    part.insert("type".to_owned(), Value::from("output_text"));
+    part.insert("text".to_owned(), Value::from(text));
+    part.insert("annotations".to_owned(), json!([]));
+    part.insert("logprobs".to_owned(), json!([]));
+    part.extend(extras.clone());
+    Value::Object(part)
+}
+
+fn with_id(item: Value, id: &str) -> Value {
+    let mut fields = Fields::new();
+    fields.insert("id".to_owned(), Value::from(id));
+    if let Value::Object(rest) = item {
+        fields.extend(rest);
+    }
+    Value::Object(fields)
+}

@@ -1,0 +1,73 @@
+//! Token counts. The API counts cached tokens inside its input figure; the model counts them apart.
+
+use serde_json::{Value, json};
+use toolgate_model::{Extras, Fields, Losses, Usage};
+
+use super::ID;
+use super::wire::UsageBody;
+
+const INPUT_DETAILS: &str = "input_tokens_details";
+const OUTPUT_DETAILS: &str = "output_tokens_details";
+const CACHED: &str = "cached_tokens";
+const CACHE_WRITE: &str = "cache_write_tokens";
+const REASONING: &str = "reasoning_tokens";
+
+/// Reads `usage`.
+pub(super) fn read(body: UsageBody) -> Usage {
+    let mut input_details = body.input_tokens_details.unwrap_or_default();
+    let mut output_details = body.output_tokens_details.unwrap_or_default();
+    let cache_read = take(&mut input_details, CACHED);
+    // A stated zero is kept among the extra fields: hosts differ in whether they state it.
+    let cache_write = input_details.get(CACHE_WRITE).and_then(Value::as_u64).unwrap_or_default();
+    if cache_write > 0 {
+        input_details.shift_remove(CACHE_WRITE);
+    }
+    let reasoning = output_details.shift_remove(REASONING).and_then(|count| count.as_u64());
+    let mut extra = body.extra;
+    let sum = body.input_tokens.saturating_add(body.output_tokens);
+    if let Some(total) = body.total_tokens.filter(|total| *total != sum) {
+        extra.insert("total_tokens".to_owned(), Value::from(total));
+    }
+    for (name, details) in [(INPUT_DETAILS, input_details), (OUTPUT_DETAILS, output_details)] {
+        if !details.is_empty() {
+            extra.insert(name.to_owned(), Value::Object(details));
+        }
+    }
+    Usage {
+        input: body.input_tokens.saturating_sub(cache_read).saturating_sub(cache_write),
+        cache_read,
+        cache_write,
+        output: body.output_tokens,
+        reasoning,
+        extras: Extras::marked(ID, extra),
+    }
+}
+
+/// Writes `usage`.
+pub(super) fn write(usage: &Usage, losses: &mut Losses) -> Value {
+    let mut extra = usage.extras.write(ID, "usage", losses);
+    let mut input_details = Fields::new();
+    input_details.insert(CACHED.to_owned(), Value::from(usage.cache_read));
+    if usage.cache_write > 0 || usage.extras.known_to(ID).is_none() {
+        input_details.insert(CACHE_WRITE.to_owned(), Value::from(usage.cache_write));
+    }
+    let mut output_details = Fields::new();
+    output_details.insert(REASONING.to_owned(), Value::from(usage.reasoning.unwrap_or_default()));
+    for (name, details) in [(INPUT_DETAILS, &mut input_details), (OUTPUT_DETAILS, &mut output_details)] {
+        if let Some(Value::Object(more)) = extra.shift_remove(name) {
+            details.extend(more);
+        }
+    }
+    let mut fields = Fields::new();
+    fields.insert("input_tokens".to_owned(), Value::from(usage.total_input()));
+    fields.insert(INPUT_DETAILS.to_owned(), Value::Object(input_details));
+    fields.insert("output_tokens".to_owned(), json!(usage.output));
+    fields.insert(OUTPUT_DETAILS.to_owned(), Value::Object(output_details));
+    fields.insert("total_tokens".to_owned(), Value::from(usage.total()));
+    fields.extend(extra);
+    Value::Object(fields)
+}
+
+fn take(details: &mut Fields, name: &str) -> u64 {
+    details.shift_remove(name).and_then(|count| count.as_u64()).unwrap_or_default()
+}

@@ -1,0 +1,59 @@
+//! What the gateway costs, measured beside a relay that parses nothing.
+//!
+//! Every part is its own process, so that the kernel's books on each are clean: a scripted upstream, the relay, and
+//! the gateway under test. This process makes the load. Gateway and relay are measured in turns within one run,
+//! because a machine is never the same twice.
+//!
+//! ```text
+//! toolgate-bench run GATEWAY RESULT_FOLDER [--smoke]    measure (what `cargo xtask bench` starts)
+//! toolgate-bench upstream                               the scripted upstream, until stdin closes
+//! toolgate-bench relay UPSTREAM_ADDRESS                 the relay, until stdin closes
+//! ```
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line tool talks to the person who runs it"
+)]
+
+mod dialect;
+mod load;
+mod measure;
+mod process;
+mod relay;
+mod result;
+mod rows;
+mod serve;
+mod stage;
+mod upstream;
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+use measure::Effort;
+
+/// Whatever stops a benchmark: nobody handles it but the person who reads it.
+type AnyError = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["upstream"] => serve::until_stdin_closes(upstream::serve()),
+        ["relay", upstream] => serve::until_stdin_closes(relay::serve((*upstream).to_owned())),
+        ["run", gateway, folder] => measure::run(Path::new(gateway), Path::new(folder), Effort::FULL),
+        ["run", gateway, folder, "--smoke"] => {
+            measure::run(Path::new(gateway), Path::new(folder), Effort::SMOKE)
+        }
+        _ => {
+            Err("usage: toolgate-bench run GATEWAY RESULT_FOLDER [--smoke]; easier: cargo xtask bench".into())
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What is measured: one row of the table each. A new row is one entry in [`rows`].
+
+use crate::dialect::{Delivery, Dialect, Ending, Pace, Script};
+use crate::load::Shot;
+
+/// Words of a reply.
+const WORDS: usize = 64;
+
+/// Words of a reply with pauses: fewer, because each costs a pause and one hop is like the next.
+const STEADY_WORDS: usize = 8;
+
+/// A client of one dialect that asks a host of another (or the same) one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exchange {
+    pub(crate) client: Dialect,
+    pub(crate) host: Dialect,
+    pub(crate) delivery: Delivery,
+    pub(crate) script: Script,
+}
+
+/// A row of the table: the exchanges it averages over, and what it may cost.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) exchanges: Vec<Exchange>,
+    /// The goal for processor time as a ratio to the relay, where there is one.
+    pub(crate) cpu_goal: Option<f64>,
+}
+
+pub(crate) fn rows() -> Vec<Row> {
+    use Delivery::{Streamed, Whole};
+    use Dialect::{Chat, Messages, Responses};
+    use Ending::{Text, ToolCall};
+    let exchange = |client, host, delivery, ending| Exchange {
+        client,
+        host,
+        delivery,
+        script: Script { words: WORDS, ending, pace: Pace::Fast },
+    };
+    let round_trip = [(Messages, Chat), (Chat, Responses), (Responses, Messages)];
+    vec![
+        Row {
+            name: "same dialect, whole",
+            exchanges: vec![exchange(Chat, Chat, Whole, Text)],
+            cpu_goal: Some(1.15),
+        },
+        Row {
+            name: "same dialect, streamed",
+            exchanges: vec![exchange(Chat, Chat, Streamed, Text)],
+            cpu_goal: Some(1.05),
+        },
+        Row {
+            name: "translated, tool call, streamed",
+            exchanges: vec![exchange(Messages, Chat, Streamed, ToolCall)],
+            cpu_goal: Some(1.25),
+        },
+        Row {
+            name: "three dialects round trip",
+            exchanges: round_trip.map(|(client, host)| exchange(client, host, Streamed, ToolCall)).to_vec(),
+            cpu_goal: None,
+        },
+    ]
+}
+
+impl Exchange {
+    /// What the client sends to the gateway.
+    pub(crate) fn translated(self) -> Shot {
+        self.shot(self.client)
+    }
+
+    /// What a client of the host's own dialect sends, so that relay and host do the same work with it.
+    pub(crate) fn native(self) -> Shot {
+        self.shot(self.host)
+    }
+
+    /// The same exchange with a host that takes its time.
+    pub(crate) fn slow(self) -> Self {
+        Self { script: Script { pace: Pace::Slow, ..self.script }, ..self }
+    }
+
+    /// The same exchange for measuring latency; a whole reply has no pace.
+    pub(crate) fn steady(self) -> Self {
+        match self.delivery {
+            Delivery::Whole => self,
+            Delivery::Streamed => {
+                Self { script: Script { pace: Pace::Steady, words: STEADY_WORDS, ..self.script }, ..self }
+            }
+        }
+    }
+
+    fn shot(self, dialect: Dialect) -> Shot {
+        let body = dialect.request(&self.script.model_at(self.host), self.delivery);
+        Shot { dialect, delivery: self.delivery, body }
+    }
+}

@@ -1,0 +1,96 @@
+//! The scripted upstream: speaks all three dialects and answers by the model name (see [`Script`]).
+//!
+//! Replies are made once and kept, so that the upstream costs as little as it can beside what is measured.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::header::CONTENT_TYPE;
+use hyper::{Request, Response, StatusCode};
+use serde_json::Value;
+
+use crate::AnyError;
+use crate::dialect::{Delivery, Dialect, Pace, Script};
+use crate::serve::{Body, accept};
+
+/// Time between two words of a slow reply: long enough that all streams are open together.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Time between two words of a steady reply: each word arrives at the client before the next is sent.
+const SHORT_PAUSE: Duration = Duration::from_micros(200);
+
+pub(crate) async fn serve() -> Result<Infallible, AnyError> {
+    let replies = Rc::new(RefCell::new(Replies::new()));
+    accept(move |request| answer(Rc::clone(&replies), request)).await
+}
+
+type Replies = HashMap<(Dialect, Delivery, Script), Rc<[Bytes]>>;
+
+async fn answer(
+    replies: Rc<RefCell<Replies>>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, AnyError> {
+    let dialect = Dialect::of_path(request.uri().path());
+    let body = request.into_body().collect().await?.to_bytes();
+    let body: Value = serde_json::from_slice(&body)?;
+    let script = body["model"].as_str().and_then(Script::of_model);
+    let (Some(dialect), Some(script)) = (dialect, script) else {
+        let explanation = Bytes::from_static(b"the bench upstream knows no such path or model");
+        return Ok(Response::builder().status(StatusCode::NOT_FOUND).body(body_of(explanation))?);
+    };
+    let delivery = if body["stream"] == true { Delivery::Streamed } else { Delivery::Whole };
+    let reply = replies
+        .borrow_mut()
+        .entry((dialect, delivery, script))
+        .or_insert_with(|| make(dialect, delivery, script))
+        .clone();
+    match delivery {
+        Delivery::Whole => {
+            if script.pace == Pace::Slow {
+                tokio::time::sleep(PAUSE * u32::try_from(script.words)?).await;
+            }
+            let whole = reply.first().cloned().unwrap_or_default();
+            Ok(Response::builder().header(CONTENT_TYPE, "application/json").body(body_of(whole))?)
+        }
+        Delivery::Streamed => Ok(Response::builder()
+            .header(CONTENT_TYPE, "text/event-stream")
+            .body(stream(&reply, script.pace))?),
+    }
+}
+
+fn make(dialect: Dialect, delivery: Delivery, script: Script) -> Rc<[Bytes]> {
+    match delivery {
+        Delivery::Whole => Rc::from([dialect.whole(script)]),
+        Delivery::Streamed => Rc::from(dialect.frames(script)),
+    }
+}
+
+fn stream(frames: &Rc<[Bytes]>, pace: Pace) -> Body {
+    let frames: Vec<Bytes> = frames.to_vec();
+    let paced = futures_util::stream::iter(frames).then(move |frame| async move {
+        match pace {
+            // Giving way makes hyper write each frame on its own, as a model's host does.
+            Pace::Fast => tokio::task::yield_now().await,
+            Pace::Steady => {
+                tokio::task::yield_now().await;
+                // The runtime's timer is too coarse. Nobody else is served meanwhile: steady replies are asked for
+                // one at a time.
+                std::thread::sleep(SHORT_PAUSE);
+            }
+            Pace::Slow => tokio::time::sleep(PAUSE).await,
+        }
+        Ok::<_, AnyError>(Frame::data(frame))
+    });
+    BodyExt::boxed(StreamBody::new(paced))
+}
+
+fn body_of(bytes: Bytes) -> Body {
+    Full::new(bytes).map_err(|never| match never {}).boxed()
+}

@@ -1,0 +1,89 @@
+//! The command line, read into a value that cannot be wrong.
+
+use std::path::PathBuf;
+
+/// What the person asked for.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Command {
+    Test(TestExtent),
+    Tidy,
+    Bench(BenchExtent),
+    Corpus(PathBuf),
+    Help,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum TestExtent {
+    Full,
+    Quick,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum BenchExtent {
+    Full,
+    Smoke,
+}
+
+const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "help"];
+
+impl Command {
+    /// Reads the arguments after `cargo xtask`; the error is a sentence for the person.
+    pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            [] | ["help" | "--help" | "-h"] => Ok(Self::Help),
+            ["test"] => Ok(Self::Test(TestExtent::Full)),
+            ["test", "--quick"] => Ok(Self::Test(TestExtent::Quick)),
+            ["tidy"] => Ok(Self::Tidy),
+            ["bench"] => Ok(Self::Bench(BenchExtent::Full)),
+            ["bench", "--smoke"] => Ok(Self::Bench(BenchExtent::Smoke)),
+            ["corpus", folder] => Ok(Self::Corpus(PathBuf::from(folder))),
+            ["corpus"] => Err("`cargo xtask corpus` needs the folder with the recorded exchanges".to_owned()),
+            [name, rest @ ..] if NAMES.contains(name) => {
+                Err(format!("`cargo xtask {name}` does not take `{}`", rest.join(" ")))
+            }
+            [name, ..] => Err(unknown(name)),
+        }
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let nearest = NAMES.iter().find(|known| known.starts_with(name) || name.starts_with(**known));
+    match nearest {
+        Some(known) => format!("there is no command `{name}`: did you mean `{known}`?"),
+        None => format!("there is no command `{name}`: there are {}", NAMES.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: &Result<Command, &str>) {
+        let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let parsed = Command::parse(&arguments);
+        match (&parsed, expected) {
+            (Err(said), Err(part)) => assert!(said.contains(part), "{said}"),
+            (Ok(command), Ok(expected)) => assert_eq!(command, expected),
+            (Ok(_), Err(_)) | (Err(_), Ok(_)) => panic!("{line}: {parsed:?}"),
+        }
+    }
+
+    #[test]
+    fn every_command_is_understood() {
+        check("", &Ok(Command::Help));
+        check("test", &Ok(Command::Test(TestExtent::Full)));
+        check("test --quick", &Ok(Command::Test(TestExtent::Quick)));
+        check("tidy", &Ok(Command::Tidy));
+        check("bench --smoke", &Ok(Command::Bench(BenchExtent::Smoke)));
+        check("corpus some/where", &Ok(Command::Corpus(PathBuf::from("some/where"))));
+    }
+
+    #[test]
+    fn a_mistake_is_answered_with_what_would_be_right() {
+        check("tests", &Err("did you mean `test`"));
+        check("fuzz", &Err("there are test, tidy"));
+        check("test --fast", &Err("does not take `--fast`"));
+        check("corpus", &Err("needs the folder"));
+    }
+}

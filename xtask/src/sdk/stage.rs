@@ -1,0 +1,96 @@
+//! What the SDK suites talk to: a scripted model that speaks all three upstream dialects, and the gateway in
+//! front of it. Both end with the [`Stage`].
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toolgate_tether::Tethered;
+
+use crate::cargo;
+
+/// The upstream dialects, by the letter that stands before the case in a model name: `c/text-16` is the case
+/// `text-16` behind a Chat Completions host.
+const HOSTS: &[(&str, &str)] =
+    &[("m", "anthropic-messages"), ("c", "openai-chat"), ("r", "openai-responses")];
+
+/// What the scripted model can be asked to do.
+const CASES: &[&str] =
+    &["text-16", "parallel", "reasoning", "echo", "error-429", "error-400", "length", "cut"];
+
+pub(super) struct Stage {
+    // Dropped in this order: the gateway ends before the host it talks to.
+    _gateway: Tethered,
+    _scripted_model: Tethered,
+    gateway_url: String,
+    folder: PathBuf,
+}
+
+impl Stage {
+    pub(super) fn start(root: &Path) -> Result<Self, String> {
+        let arguments = ["--quiet", "--package", "toolgate", "--package", "toolgate-testkit", "--bins"];
+        let [gateway, scripted_model] = cargo::build(root, &arguments, ["toolgate", "scripted-model"])?;
+        let folder = root.join(".toolgate-test/stage");
+        if folder.exists() {
+            // The store of an earlier run must not answer for this one.
+            fs::remove_dir_all(&folder).map_err(|cause| format!("clearing {}: {cause}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).map_err(|cause| format!("creating {}: {cause}", folder.display()))?;
+
+        let mut scripted_model = Tethered::start(&scripted_model, &[], &folder.join("scripted-model.log"))
+            .map_err(|cause| format!("starting the scripted model: {cause}"))?;
+        let model_url =
+            scripted_model.wait_for_url().map_err(|cause| format!("starting the scripted model: {cause}"))?;
+
+        let config = folder.join("toolgate.toml");
+        let store = folder.join("toolgate.db");
+        fs::write(&config, config_text(&model_url, &store))
+            .map_err(|cause| format!("writing {}: {cause}", config.display()))?;
+        let config = config.to_string_lossy();
+        let mut gateway = Tethered::start(&gateway, &["--config", &config], &folder.join("toolgate.log"))
+            .map_err(|cause| format!("starting the gateway: {cause}"))?;
+        let gateway_url = gateway.wait_for_url().map_err(|cause| format!("starting the gateway: {cause}"))?;
+        println!("the gateway (process {}) listens on {gateway_url}", gateway.pid());
+        Ok(Self { _gateway: gateway, _scripted_model: scripted_model, gateway_url, folder })
+    }
+
+    pub(super) fn gateway_url(&self) -> &str {
+        &self.gateway_url
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.folder.join("toolgate.log")
+    }
+}
+
+fn config_text(model_url: &str, store: &Path) -> String {
+    let mut text = format!("listen = \"127.0.0.1:0\"\nstore = \"sqlite:{}\"\n", store.display());
+    let mut add = |line: &str| {
+        text.push_str(line);
+        text.push('\n');
+    };
+    for (host, dialect) in HOSTS {
+        add(&format!(
+            "\n[upstreams.{host}]\ndialect = \"{dialect}\"\nbase_url = \"{model_url}\"\napi_key = \"sk-test\""
+        ));
+        for case in CASES {
+            add(&format!("\n[models.\"{host}/{case}\"]\nupstream = \"{host}\"\nmodel = \"{case}\""));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_stands_behind_every_host() {
+        let text = config_text("http://127.0.0.1:9/v1", Path::new("/tmp/x.db"));
+        assert!(text.starts_with("listen = \"127.0.0.1:0\"\nstore = \"sqlite:/tmp/x.db\"\n"));
+        assert!(
+            text.contains("[upstreams.c]\ndialect = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n")
+        );
+        assert!(text.contains("[models.\"r/error-429\"]\nupstream = \"r\"\nmodel = \"error-429\"\n"));
+        assert_eq!(text.matches("[models.").count(), HOSTS.len() * CASES.len());
+    }
+}

@@ -1,0 +1,108 @@
+//! Each rule finds what it forbids and nothing else.
+
+use super::{SourceFile, check};
+
+/// Checks one file in a tree that knows two dialects, and compares the messages with their lines.
+fn check_one(path: &str, text: &str, expected: &[&str]) {
+    let wire = |name: &str| SourceFile {
+        path: format!("crates/dialect/src/{name}/wire.rs"),
+        text: "//! Wire types.\n".to_owned(),
+    };
+    let subject = SourceFile { path: path.to_owned(), text: text.to_owned() };
+    let findings = check(&[wire("openai_chat"), wire("anthropic_messages"), subject]);
+    let said: Vec<String> =
+        findings.iter().map(|finding| format!("{}: {}", finding.line, finding.message)).collect();
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    for (said, expected) in said.iter().zip(expected) {
+        assert!(said.contains(expected), "expected `{expected}` in `{said}`");
+    }
+}
+
+fn lines(count: usize) -> String {
+    format!("//! Long.\n{}", "const _: () = ();\n".repeat(count - 1))
+}
+
+#[test]
+fn a_file_over_400_lines_is_found() {
+    check_one("crates/model/src/event.rs", &lines(400), &[]);
+    check_one("crates/model/src/event.rs", &lines(401), &["401: 401 lines, at most 400"]);
+}
+
+#[test]
+fn a_test_file_may_have_600_lines() {
+    check_one("crates/model/src/event/tests.rs", &lines(600), &[]);
+    check_one("crates/gateway/tests/matrix.rs", &lines(601), &["at most 600"]);
+}
+
+#[test]
+fn a_module_without_an_opening_is_found() {
+    check_one("crates/cli/src/args.rs", "use std::fmt;\n", &["1: open the file"]);
+    check_one("crates/cli/src/args.rs", "", &["1: open the file"]);
+}
+
+#[test]
+fn an_empty_name_is_found_as_file_and_as_folder() {
+    check_one("crates/cli/src/utils.rs", "//! Things.\n", &["`utils` says nothing"]);
+    check_one("crates/cli/src/common/args.rs", "//! Things.\n", &["`common` says nothing"]);
+    check_one("crates/cli/src/commonplace.rs", "//! Things.\n", &[]);
+}
+
+#[test]
+fn a_dialect_that_names_another_is_found() {
+    let text = "//! Reads.\nuse crate::anthropic_messages::wire::Block;\n";
+    check_one(
+        "crates/dialect/src/openai_chat/request.rs",
+        text,
+        &["2: the dialect `openai_chat` must not know"],
+    );
+    check_one("crates/dialect/src/registry.rs", text, &[]);
+    check_one(
+        "crates/dialect/src/openai_chat/request.rs",
+        "//! Not anthropic_messages.\nuse crate::openai_chat;\n",
+        &[],
+    );
+}
+
+#[test]
+fn input_and_output_in_a_pure_crate_are_found() {
+    let path = "crates/dialect/src/frame/sse.rs";
+    check_one(path, "//! Frames.\nuse std::fs::File;\n", &["2: `std::fs`"]);
+    check_one(path, "//! Frames.\nuse std::{fmt, net};\n", &["2: `net`"]);
+    check_one(path, "//! Frames.\nlet now = std::time::SystemTime::now();\n", &["2: `SystemTime`"]);
+    check_one(path, "//! Frames, not tokio.\nuse std::fmt; // no std::fs\n", &[]);
+    check_one(path, "//! Frames.\n#[cfg(test)]\nmod tests {\n    use std::fs::File;\n}\n", &[]);
+    check_one(path, "//! Frames.\n#[cfg(test)]\nmod tests;\nuse std::fs::File;\n", &["4: `std::fs`"]);
+    check_one("crates/cli/src/main.rs", "//! Starts.\nuse std::fs::File;\n", &[]);
+}
+
+#[test]
+fn a_pure_crate_may_use_an_io_crate_in_tests_only() {
+    let path = "crates/dialect/Cargo.toml";
+    check_one(path, "[dependencies]\ntokio.workspace = true\n", &["2: `tokio` does I/O"]);
+    check_one(path, "[dependencies]\nhyper = \"1\"\n", &["2: `hyper` does I/O"]);
+    check_one(path, "[dev-dependencies]\ntokio.workspace = true\n", &[]);
+}
+
+#[test]
+fn a_registry_is_found_in_any_file() {
+    let host = concat!("https://registry.", "npmjs.org/x");
+    check_one("README.md", host, &["1: `registry."]);
+    check_one(
+        "tests/sdk/requirements.txt",
+        concat!("--index", "-url=http://x"),
+        &["names a package registry"],
+    );
+    check_one(
+        "package-lock.json",
+        concat!("\"resolved\": ", "\"http://mirror/x\""),
+        &["names a package registry"],
+    );
+}
+
+#[test]
+fn unfinished_work_is_found_outside_recorded_data() {
+    let note = concat!("# TO", "DO later\n");
+    check_one(".ci/run", note, &["finish it"]);
+    check_one("crates/dialect/fixtures/a.json", note, &[]);
+    check_one("README.md", "The tool TodoWrite\n", &[]);
+}
