@@ -39,6 +39,7 @@ pub struct Extras(Option<Box<Owned>>);
 struct Owned {
     dialect: DialectId,
     fields: Fields,
+    marks: Vec<&'static str>,
 }
 
 impl Extras {
@@ -47,13 +48,17 @@ impl Extras {
 
     /// The fields that `dialect` read and has no other place for.
     pub fn of(dialect: DialectId, fields: Fields) -> Self {
-        if fields.is_empty() { Self::NONE } else { Self(Some(Box::new(Owned { dialect, fields }))) }
+        if fields.is_empty() {
+            Self::NONE
+        } else {
+            Self(Some(Box::new(Owned { dialect, fields, marks: Vec::new() })))
+        }
     }
 
     /// Like [`Extras::of`], but says whose they are even where there are none: some fields mean another thing when
     /// they are absent in another dialect.
     pub fn marked(dialect: DialectId, fields: Fields) -> Self {
-        Self(Some(Box::new(Owned { dialect, fields })))
+        Self(Some(Box::new(Owned { dialect, fields, marks: Vec::new() })))
     }
 
     /// True where there is nothing to carry.
@@ -80,9 +85,23 @@ impl Extras {
             other => {
                 let mut fields = Fields::new();
                 fields.insert(name.into(), value);
-                *other = Some(Box::new(Owned { dialect, fields }));
+                *other = Some(Box::new(Owned { dialect, fields, marks: Vec::new() }));
             }
         }
+    }
+
+    /// Remembers how `dialect` had said something it could have said in two ways (`max_tokens` or
+    /// `max_completion_tokens`). A mark is never written and its loss loses nothing, so nobody reports it.
+    pub fn mark(&mut self, dialect: DialectId, mark: &'static str) {
+        match &mut self.0 {
+            Some(owned) if owned.dialect == dialect => owned.marks.push(mark),
+            other => *other = Some(Box::new(Owned { dialect, fields: Fields::new(), marks: vec![mark] })),
+        }
+    }
+
+    /// True where `dialect` left this mark.
+    pub fn is_marked(&self, dialect: DialectId, mark: &str) -> bool {
+        self.0.as_deref().is_some_and(|owned| owned.dialect == dialect && owned.marks.contains(&mark))
     }
 
     /// The fields to write where `dialect` is the target; fields of another dialect are reported as lost at `place`.
@@ -103,7 +122,9 @@ impl fmt::Debug for Extras {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             None => f.write_str("-"),
-            Some(owned) => write!(f, "{}:{}", owned.dialect, Value::Object(owned.fields.clone())),
+            Some(owned) => {
+                write!(f, "{}:{}{:?}", owned.dialect, Value::Object(owned.fields.clone()), owned.marks)
+            }
         }
     }
 }
