@@ -8,8 +8,8 @@
 //!
 //! Each worker thread has a runtime, a router and connections of its own, so a request never changes threads.
 
-pub mod config;
 mod clock;
+pub mod config;
 mod http;
 mod server;
 mod service;

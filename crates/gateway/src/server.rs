@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use axum::extract::Request;
@@ -111,7 +111,9 @@ impl Gateway {
                 // Nobody listens any more when the handle was dropped, and then nobody wants to know.
                 ended.send(outcome.map_err(failed(number))).ok();
             });
-            workers.push((thread.map_err(failed(number))?, end));
+            // The channel tells when the thread ends, without blocking anybody.
+            drop(thread.map_err(failed(number))?);
+            workers.push(end);
         }
         Ok(Running { address, shutdown, workers })
     }
@@ -121,7 +123,8 @@ impl Gateway {
 pub struct Running {
     address: SocketAddr,
     shutdown: CancellationToken,
-    workers: Vec<(JoinHandle<()>, oneshot::Receiver<Result<(), ServeError>>)>,
+    /// Each tells when it has ended.
+    workers: Vec<oneshot::Receiver<Result<(), ServeError>>>,
 }
 
 impl Running {
@@ -138,7 +141,7 @@ impl Running {
 
     /// Returns when all workers have ended.
     pub async fn wait(self) -> Result<(), ServeError> {
-        for (_thread, end) in self.workers {
+        for end in self.workers {
             end.await.map_err(|_| ServeError::WorkerLost)??;
         }
         Ok(())
@@ -159,7 +162,8 @@ async fn work(listener: TcpListener, worker: Worker) -> io::Result<()> {
         };
         match accepted {
             Ok((stream, peer)) => {
-                let connection = Connection { worker: Arc::clone(&worker), routes: routes.clone(), peer: Peer(peer) };
+                let connection =
+                    Connection { worker: Arc::clone(&worker), routes: routes.clone(), peer: Peer(peer) };
                 tasks.spawn(connection.serve(stream));
             }
             Err(error) => {

@@ -1,13 +1,14 @@
 //! Numbers for Prometheus.
 
+use std::fmt;
+use std::time::Duration;
+
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use std::fmt;
-use std::time::Duration;
 use toolgate_model::Usage;
 
 /// What `GET /metrics` shows.
@@ -17,6 +18,15 @@ pub(crate) struct Metrics {
     tokens: Family<TokenLabels, Counter>,
     duration: Family<DialectLabels, Histogram>,
     first_event: Family<DialectLabels, Histogram>,
+}
+
+/// What is counted of a turn.
+pub(crate) struct FinishedTurn<'a> {
+    pub(crate) dialect: &'static str,
+    pub(crate) status: u16,
+    pub(crate) duration: Duration,
+    pub(crate) first_event: Option<Duration>,
+    pub(crate) usage: Option<&'a Usage>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -50,20 +60,22 @@ impl Metrics {
         let registry = &mut metrics.registry;
         registry.register("requests", "Turns by client dialect and status", metrics.requests.clone());
         registry.register("tokens", "Tokens by client dialect and kind", metrics.tokens.clone());
-        registry.register("duration_seconds", "From request to the end of the reply", metrics.duration.clone());
-        registry.register("first_event_seconds", "From request to the first event", metrics.first_event.clone());
+        registry.register(
+            "duration_seconds",
+            "From request to the end of the reply",
+            metrics.duration.clone(),
+        );
+        registry.register(
+            "first_event_seconds",
+            "From request to the first event",
+            metrics.first_event.clone(),
+        );
         metrics
     }
 
     /// Counts a turn that is over.
-    pub(crate) fn turn(
-        &self,
-        dialect: &'static str,
-        status: u16,
-        duration: Duration,
-        first_event: Option<Duration>,
-        usage: Option<&Usage>,
-    ) {
+    pub(crate) fn count(&self, turn: &FinishedTurn<'_>) {
+        let FinishedTurn { dialect, status, duration, first_event, usage } = *turn;
         self.requests.get_or_create(&RequestLabels { dialect, status }).inc();
         self.duration.get_or_create(&DialectLabels { dialect }).observe(duration.as_secs_f64());
         if let Some(first_event) = first_event {

@@ -48,7 +48,8 @@ impl Caller {
 
     /// For paths that need no caller. May use nothing.
     pub(crate) fn nobody() -> Self {
-        static NOBODY: std::sync::LazyLock<Caller> = std::sync::LazyLock::new(|| Caller::new("nobody", Vec::new()));
+        static NOBODY: std::sync::LazyLock<Caller> =
+            std::sync::LazyLock::new(|| Caller::new("nobody", Vec::new()));
         NOBODY.clone()
     }
 
@@ -76,7 +77,9 @@ impl Callers {
         }
         let mut given = keys_in(headers).peekable();
         if given.peek().is_none() {
-            return Err(refusal("no key came with the request; send one as `x-api-key` or `Authorization: Bearer`"));
+            return Err(refusal(
+                "no key came with the request; send one as `x-api-key` or `Authorization: Bearer`",
+            ));
         }
         given
             .find_map(|key| self.owner(key))
@@ -137,7 +140,11 @@ mod tests {
         Callers::new(&[key("alice", "a-key", &["*"]), key("bob", "b-key", &["gpt-*"])])
     }
 
-    fn find(callers: &Callers, headers: &[(&'static str, &'static str)], peer: &str) -> Result<String, ErrorKind> {
+    fn find(
+        callers: &Callers,
+        headers: &[(&'static str, &'static str)],
+        peer: &str,
+    ) -> Result<String, ErrorKind> {
         let headers: HeaderMap = headers
             .iter()
             .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)))
@@ -162,7 +169,10 @@ mod tests {
         let here = "127.0.0.1:1";
         assert_eq!(find(&callers(), &[], here), Err(ErrorKind::Authentication));
         assert_eq!(find(&callers(), &[("x-api-key", "c-key")], here), Err(ErrorKind::Authentication));
-        assert_eq!(find(&callers(), &[("authorization", "Basic a-key")], here), Err(ErrorKind::Authentication));
+        assert_eq!(
+            find(&callers(), &[("authorization", "Basic a-key")], here),
+            Err(ErrorKind::Authentication)
+        );
     }
 
     #[test]

@@ -135,7 +135,9 @@ mod tests {
     #[test]
     fn it_answers_to_its_own_names_only() {
         let door = door("127.0.0.1:8787", &["Gate.lan", "other.lan:99"]);
-        for host in ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "LOCALHOST", "gate.lan:1", "other.lan:99"] {
+        for host in
+            ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "LOCALHOST", "gate.lan:1", "other.lan:99"]
+        {
             assert!(opens(&door, &[("host", host)]), "{host}");
         }
         for host in ["evil.example", "10.0.0.1:8787", "other.lan:98", "localhost.evil.example", ""] {
@@ -156,9 +158,13 @@ mod tests {
         let door = door("127.0.0.1:8787", &[]);
         let from = |origin| opens(&door, &[("host", "localhost:8787"), ("origin", origin)]);
         assert!(from("http://localhost:8787"));
-        for origin in
-            ["http://localhost:3000", "http://evil.example", "null", "http://localhost:8787.evil.example", "file://"]
-        {
+        for origin in [
+            "http://localhost:3000",
+            "http://evil.example",
+            "null",
+            "http://localhost:8787.evil.example",
+            "file://",
+        ] {
             assert!(!from(origin), "{origin}");
         }
         let fetched = |site| opens(&door, &[("host", "localhost:8787"), ("sec-fetch-site", site)]);

@@ -17,7 +17,8 @@ pub(crate) fn refuse<B>(request: &Request<B>, error: &TurnError) -> Response {
 /// The error as this API tells it.
 pub(crate) fn respond(api: Api, error: &TurnError) -> Response {
     let mut response = json(api.dialect().write_error(error).into());
-    *response.status_mut() = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if let Some(wait) = error.retry_after {
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));

@@ -41,7 +41,8 @@ async fn next(body: &mut Body) -> Result<Option<Bytes>, TurnError> {
         match body.frame().await {
             None => return Ok(None),
             Some(Err(error)) => {
-                return Err(TurnError::invalid("reading the request body: it broke off; send it again").caused_by(error));
+                return Err(TurnError::invalid("reading the request body: it broke off; send it again")
+                    .caused_by(error));
             }
             Some(Ok(frame)) => {
                 // Trailers say nothing to us.
@@ -60,8 +61,9 @@ fn check_media_type(request: &Request) -> Result<(), TurnError> {
     if media_type.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    let mut error =
-        TurnError::invalid(format!("content-type: this is `{media_type}`; send `content-type: application/json`"));
+    let mut error = TurnError::invalid(format!(
+        "content-type: this is `{media_type}`; send `content-type: application/json`"
+    ));
     error.status = Some(StatusCode::UNSUPPORTED_MEDIA_TYPE.as_u16());
     Err(error)
 }
@@ -80,6 +82,8 @@ async fn discard(mut body: Body) {
 fn too_large(limit: usize) -> TurnError {
     TurnError::new(
         ErrorKind::TooLarge,
-        format!("the request body is larger than {limit} bytes; shorten the conversation or send files by reference"),
+        format!(
+            "the request body is larger than {limit} bytes; shorten the conversation or send files by reference"
+        ),
     )
 }

@@ -46,8 +46,12 @@ pub(super) async fn show(
 
 fn model(api: Api, name: &str) -> Value {
     match api {
-        Api::Messages => json!({ "type": "model", "id": name, "display_name": name, "created_at": UNKNOWN_DATE }),
-        Api::Chat | Api::Responses => json!({ "id": name, "object": "model", "created": 0, "owned_by": "toolgate" }),
+        Api::Messages => {
+            json!({ "type": "model", "id": name, "display_name": name, "created_at": UNKNOWN_DATE })
+        }
+        Api::Chat | Api::Responses => {
+            json!({ "id": name, "object": "model", "created": 0, "owned_by": "toolgate" })
+        }
     }
 }
 

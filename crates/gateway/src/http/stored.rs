@@ -38,9 +38,9 @@ pub(super) async fn delete(
     let id = ResponseId::new(id);
     let outcome = worker.shared.store.delete_response(caller.scope(), &id).await;
     match outcome {
-        Ok(Deletion::Deleted) => {
-            error::json(json!({ "id": id.as_str(), "object": "response", "deleted": true }).to_string().into())
-        }
+        Ok(Deletion::Deleted) => error::json(
+            json!({ "id": id.as_str(), "object": "response", "deleted": true }).to_string().into(),
+        ),
         Ok(Deletion::NotFound) => respond(Api::Responses, &no_such_response(id.as_str())),
         Err(error) => respond(Api::Responses, &store_failed(error)),
     }

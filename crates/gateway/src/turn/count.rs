@@ -58,7 +58,9 @@ async fn count(
     };
     match route.count_tokens(&turn).await {
         Some(Ok(count)) => return Ok((count, "host")),
-        Some(Err(error)) => tracing::warn!(%id, %error, "the host did not count the tokens; they are estimated"),
+        Some(Err(error)) => {
+            tracing::warn!(%id, %error, "the host did not count the tokens; they are estimated");
+        }
         None => {}
     }
     Ok((estimate::input_tokens(&request), "estimate"))

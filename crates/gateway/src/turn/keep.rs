@@ -113,6 +113,9 @@ pub(crate) fn no_such_response(id: &str) -> TurnError {
 /// The store failed; the log has the cause.
 pub(crate) fn store_failed(error: StoreError) -> TurnError {
     tracing::error!(%error, "the store failed");
-    TurnError::new(ErrorKind::Internal, "reading stored responses failed; try again, and see the gateway's log")
-        .caused_by(error)
+    TurnError::new(
+        ErrorKind::Internal,
+        "reading stored responses failed; try again, and see the gateway's log",
+    )
+    .caused_by(error)
 }

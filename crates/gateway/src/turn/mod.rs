@@ -84,7 +84,7 @@ struct Begun {
 
 /// Whether the back end's first event came in time.
 enum Answered {
-    Yes(Answer),
+    Yes(Box<Answer>),
     NotYet(stream::Start),
 }
 
@@ -109,7 +109,7 @@ async fn begin(
         Some(answer) => {
             let answer = answer?;
             record.answered(&answer);
-            Answered::Yes(answer)
+            Answered::Yes(Box::new(answer))
         }
         None => Answered::NotYet(start),
     };
@@ -130,20 +130,23 @@ async fn first_event(
 
 async fn finish(worker: Arc<Worker>, begun: Begun, record: &mut TurnRecord) -> Result<Reply, TurnError> {
     let Begun { asked, answer } = begun;
-    match (answer, asked.turn.request.delivery) {
-        (Answered::NotYet(start), _) => Ok(Reply::Stream(Box::new(Pending::starting(worker, asked, start)))),
-        (Answered::Yes(answer), Delivery::Stream(_)) => {
-            Ok(Reply::Stream(Box::new(Pending::answered(worker, asked, answer.body))))
+    let answer = match answer {
+        Answered::NotYet(start) => {
+            return Ok(Reply::Stream(Box::new(Pending::starting(worker, asked, start))));
         }
-        (Answered::Yes(Answer { body: AnswerBody::Whole(body), .. }), Delivery::Whole) => {
+        Answered::Yes(answer) => *answer,
+    };
+    match (answer.body, asked.turn.request.delivery) {
+        (body, Delivery::Stream(_)) => Ok(Reply::Stream(Box::new(Pending::answered(worker, asked, body)))),
+        (AnswerBody::Whole(body), Delivery::Whole) => {
             record.read(body.reading.usage);
             Ok(Reply::Whole(body.bytes))
         }
-        (Answered::Yes(answer), Delivery::Whole) => {
+        (body, Delivery::Whole) => {
             let grace_over = worker.tasks.grace_over().clone();
             let bytes = tokio::select! {
                 biased;
-                bytes = whole::collect(&worker, asked, answer.body, record) => bytes?,
+                bytes = whole::collect(&worker, asked, body, record) => bytes?,
                 () = grace_over.cancelled() => return Err(going_away()),
             };
             Ok(Reply::Whole(bytes))

@@ -72,9 +72,8 @@ pub(super) async fn prepare(
             }
             // A host of the same dialect may have kept it.
             None => {
-                route = route
-                    .speaking(dialect.id())
-                    .ok_or_else(|| keep::no_such_response(previous.as_str()))?;
+                route =
+                    route.speaking(dialect.id()).ok_or_else(|| keep::no_such_response(previous.as_str()))?;
             }
         }
     }
@@ -82,7 +81,8 @@ pub(super) async fn prepare(
     let request = Arc::new(request);
     let shown = shown.unwrap_or_else(|| Arc::clone(&request));
     let keeper = wants_keeping.then(|| Keeper::new(caller.clone(), previous));
-    let turn = Turn { id: record.id(), request, dialect: dialect.id(), original, model: None, headers: Vec::new() };
+    let turn =
+        Turn { id: record.id(), request, dialect: dialect.id(), original, model: None, headers: Vec::new() };
     Ok(Asked { api, turn, route, shown, now_seconds: record.at_seconds(), keeper })
 }
 

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::http::{Api, Caller};
 use crate::service::Shared;
+use crate::telemetry::FinishedTurn;
 
 /// How much of a model's name is logged: the client chooses it.
 const MAX_MODEL_BYTES: usize = 128;
@@ -135,7 +136,13 @@ impl TurnRecord {
             error = outcome.error.as_deref(),
             "turn"
         );
-        self.shared.metrics.turn(self.api.name(), outcome.status, duration, self.first_event, self.usage.as_ref());
+        self.shared.metrics.count(&FinishedTurn {
+            dialect: self.api.name(),
+            status: outcome.status,
+            duration,
+            first_event: self.first_event,
+            usage: self.usage.as_ref(),
+        });
         let count = |of: fn(&Usage) -> u64| TokenCount::saturating(self.usage.as_ref().map_or(0, of));
         self.shared.usage.try_record(UsageRecord {
             turn_id: self.id,

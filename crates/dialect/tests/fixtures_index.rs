@@ -1,0 +1,40 @@
+//! Every case T1 to T39 has a fixture, or stands here with the gateway test that shows it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// How many cases there are.
+const CASES: u32 = 39;
+
+/// Cases that only a running gateway can show, and the test that does.
+const SHOWN_BY_THE_GATEWAY: [(&str, &str); 1] =
+    [("T20", "crates/gateway/tests: a client that goes away cancels the upstream")];
+
+#[test]
+fn every_case_has_a_fixture_under_its_number() {
+    let mut covered: BTreeSet<String> =
+        SHOWN_BY_THE_GATEWAY.iter().map(|(case, _)| (*case).to_owned()).collect();
+    for file in fixture_files() {
+        let fixture: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let case = fixture["case"].as_str().unwrap().to_owned();
+        let number: u32 = case.strip_prefix('T').unwrap().parse().unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(
+            name.starts_with(&format!("T{number:02}-")),
+            "{name} is filed under another number than {case}"
+        );
+        covered.insert(case);
+    }
+    let missing: Vec<String> =
+        (1..=CASES).map(|n| format!("T{n}")).filter(|case| !covered.contains(case)).collect();
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+fn fixture_files() -> impl Iterator<Item = std::path::PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let kinds = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
+    kinds
+        .filter(|path| path.is_dir())
+        .flat_map(|kind| fs::read_dir(kind).into_iter().flatten().flatten().map(|entry| entry.path()))
+}
