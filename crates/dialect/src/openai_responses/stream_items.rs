@@ -399,7 +399,7 @@ impl ItemTeller {
 fn id_extras(id: Option<&str>) -> Extras {
     let mut fields = Fields::new();
     fields.extend(id.map(|id| ("id".to_owned(), Value::from(id))));
-    Extras::marked(ID, fields)
+    Extras::marked(ID, fields).wrapped_by(&items::WRAPPING)
 }
 
 fn id_of(item: &Item) -> Option<&str> {
