@@ -141,7 +141,7 @@ impl Extras {
         match &mut self.0 {
             Some(owned) if owned.dialect == dialect => owned.marks.push(mark),
             other => {
-                *other = Some(Box::new(Owned { marks: vec![mark], ..Owned::new(dialect, Fields::new()) }))
+                *other = Some(Box::new(Owned { marks: vec![mark], ..Owned::new(dialect, Fields::new()) }));
             }
         }
     }
