@@ -1,7 +1,7 @@
 //! What a request or reply says in any dialect: the texts, thoughts, calls and results, without the wrapping.
 
 use serde_json::Value;
-use toolgate_model::{Block, Message, Part, Reply, StopReason, ToolCall, TurnRequest};
+use toolgate_model::{Block, Document, Message, Part, Reply, Source, StopReason, ToolCall, TurnRequest};
 
 /// What a conversation says, one line a thing.
 pub fn of_request(request: &TurnRequest) -> Vec<String> {
@@ -53,6 +53,7 @@ fn parts(who: &str, parts: &[Part], said: &mut Vec<String>) {
             Part::Text(text) if text.text.trim().is_empty() => {}
             Part::Text(text) => say(who, &text.text, said),
             Part::Image(_) => said.push(format!("{who} image")),
+            Part::Document(Document { source: Source::Text(text), .. }) => say(who, text, said),
             Part::Document(_) => said.push(format!("{who} document")),
             Part::Audio(_) => said.push(format!("{who} audio")),
             Part::Opaque(opaque) => said.push(format!("{who} {}", opaque.kind)),

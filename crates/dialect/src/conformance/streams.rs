@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_model::{Grammar, Losses, Reply, TurnError, TurnEvent, TurnRequest, reply};
+use toolgate_model::{Delivery, Grammar, Losses, Reply, TurnError, TurnEvent, TurnRequest, UsageReport, reply};
 
 use super::exchange::examine_error;
 use super::{Verdict, context, crossing, essence};
@@ -23,6 +23,10 @@ const SPLITS: [usize; 4] = [1, 7, 61, usize::MAX];
 
 /// Runs the battery over one recorded stream.
 pub(super) fn examine(dialect: &Dialect, bytes: &[u8], request: &Arc<TurnRequest>, faults: &mut Verdict) {
+    // Token counts are part of what is compared, so the client asks for them.
+    let mut asking = TurnRequest::clone(request);
+    asking.delivery = Delivery::Stream(UsageReport::Included);
+    let request = &Arc::new(asking);
     let read = read(dialect, bytes, usize::MAX);
     for split in SPLITS {
         if self::read(dialect, bytes, split) != read {
@@ -109,9 +113,12 @@ fn cross(dialect: &Dialect, events: &[TurnEvent], reply: &Reply, request: &Arc<T
 
 /// Cut anywhere before its last frames, the stream ends in an error.
 fn truncate(dialect: &Dialect, bytes: &[u8], faults: &mut Verdict) {
+    let whole = read(dialect, bytes, usize::MAX);
     for part in 1..8 {
         let cut = bytes.len() * part / 16;
-        if read(dialect, &bytes[..cut], usize::MAX).end.is_ok() {
+        let short = read(dialect, &bytes[..cut], usize::MAX);
+        // A recording may hold several replies one after another; the first is then complete before the cut.
+        if short.end.is_ok() && short.events != whole.events {
             return faults.push(format!("cut after {cut} bytes the stream still ends well"));
         }
     }
@@ -130,7 +137,13 @@ fn examine_stream_error(error: &TurnError, request: &Arc<TurnRequest>, faults: &
     }
 }
 
+/// A stream that begins a second reply inside the first is broken, however it ends.
 fn ends_properly(bytes: &[u8]) -> bool {
+    let mut starts = memchr::memmem::find_iter(bytes, b"event: message_start").skip(1);
+    let stop = memchr::memmem::find(bytes, b"event: message_stop");
+    if starts.next().is_some_and(|again| stop.is_none_or(|stop| again < stop)) {
+        return false;
+    }
     let tail = &bytes[bytes.len().saturating_sub(200_000)..];
     ["message_stop", "[DONE]", "response.completed", "response.incomplete"]
         .iter()
