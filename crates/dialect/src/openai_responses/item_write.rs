@@ -54,8 +54,9 @@ pub(super) fn input(
     writer.items.into_iter().map(Value::Object).collect()
 }
 
-/// The output items that say these blocks: as in an input, and with an id and a status each.
-pub(super) fn output(blocks: &[Block], reply_id: &str, losses: &mut Losses) -> Vec<Value> {
+/// The output items that say these blocks: as in an input, and with an id and a status each. They begin at place
+/// `first` of the reply.
+pub(super) fn output(blocks: &[Block], reply_id: &str, first: usize, losses: &mut Losses) -> Vec<Value> {
     let mut writer =
         ItemWriter { names: &NameMap::default(), audience: Audience::Client, losses, items: Vec::new() };
     writer.blocks(blocks, |at| match &blocks[at] {
@@ -63,7 +64,7 @@ pub(super) fn output(blocks: &[Block], reply_id: &str, losses: &mut Losses) -> V
         Block::Text(_) | Block::Refusal(_) | Block::Reasoning(_) | Block::Opaque(_) => "",
     });
     let items = writer.items.into_iter().enumerate();
-    items.map(|(index, item)| Value::Object(completed(item, reply_id, index))).collect()
+    items.map(|(index, item)| Value::Object(completed(item, reply_id, first + index))).collect()
 }
 
 /// The id we give the item at this place of a reply: the same whenever the reply is written.

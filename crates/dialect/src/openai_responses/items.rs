@@ -108,7 +108,12 @@ fn message_blocks(mut message: MessageItem) -> Vec<Block> {
     restore_id(&mut message.extra);
     let parts = match message.content {
         Content::Text(text) => {
-            return vec![Block::Text(Text { text, extras: text_extras(Fields::new(), 0, &message.extra) })];
+            let extras = match text_extras(Fields::new(), 0, &message.extra) {
+                // Translations leave empty texts out; here the client put it there.
+                none if none.is_empty() && text.is_empty() => Extras::marked(ID, Fields::new()),
+                extras => extras,
+            };
+            return vec![Block::Text(Text { text, extras })];
         }
         Content::Parts(parts) => parts,
     };
@@ -270,7 +275,7 @@ fn file(part: FilePart) -> Part {
             Source::Url(data) => {
                 Source::Base64 { media_type: media_type(part.filename.as_deref()).to_owned(), data }
             }
-            inline => inline,
+            inline @ (Source::Base64 { .. } | Source::Text(_) | Source::File { .. }) => inline,
         },
         (None, Some(url), _) => Source::Url(url),
         (None, None, Some(id)) => Source::File { provider: ID.provider, id },

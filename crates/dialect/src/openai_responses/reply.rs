@@ -27,7 +27,9 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     let Ending { items, status, reason, usage } = ending;
     let blocks: Vec<Block> = items.into_iter().flat_map(items::blocks).collect();
     let mut said = Said::default();
-    blocks.iter().for_each(|block| said.see(block));
+    for block in &blocks {
+        said.see(block);
+    }
     let finish = finish(status, reason, usage, said);
     Ok(Translated { value: Reply { head, blocks, finish }, losses: Losses::default() })
 }

@@ -269,7 +269,7 @@ impl StreamWriter {
 
     /// The item of one text, complete.
     fn message(&mut self, block: toolgate_model::Block) -> Fields {
-        let mut items = item_write::output(&[block], &self.reply_id, &mut self.losses);
+        let mut items = item_write::output(&[block], &self.reply_id, self.output.len(), &mut self.losses);
         match items.pop() {
             Some(Value::Object(item)) => item,
             _ => Fields::new(),
