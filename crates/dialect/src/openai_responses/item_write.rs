@@ -78,7 +78,10 @@ pub(super) fn item_id(prefix: &str, reply_id: &str, index: usize) -> String {
 fn completed(item: Fields, reply_id: &str, index: usize) -> Fields {
     let (prefix, status) = match item.get("type").and_then(Value::as_str) {
         Some("message") => ("msg", Some("completed")),
-        Some("function_call") => ("fc", Some("completed")),
+        Some("function_call") => {
+            let arguments = item.get("arguments").and_then(Value::as_str).unwrap_or_default();
+            ("fc", Some(call_status(CallKind::Function, arguments)))
+        }
         Some("custom_tool_call") => ("ctc", Some("completed")),
         Some("reasoning") => ("rs", None),
         _ => return item,
@@ -218,6 +221,13 @@ pub(super) fn call_item(call: &ToolCall, call_id: &str, names: &NameMap, losses:
     item.insert(field.to_owned(), Value::from(arguments(call.kind, &call.arguments)));
     item.extend(call.extras.write(ID, "output[]", losses));
     item
+}
+
+/// A call that was cut inside its arguments says so: agents run calls that are complete (T16).
+pub(super) fn call_status(kind: CallKind, arguments: &str) -> &'static str {
+    let is_cut =
+        kind == CallKind::Function && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_err();
+    if is_cut { "incomplete" } else { "completed" }
 }
 
 /// A call without arguments has an empty object, never an empty text (T9).

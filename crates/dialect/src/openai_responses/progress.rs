@@ -118,7 +118,7 @@ fn fnv1a(hash: u64, text: &str) -> u64 {
 pub(super) fn id_extras(id: Option<&str>) -> Extras {
     let mut fields = Fields::new();
     fields.extend(id.map(|id| ("id".to_owned(), Value::from(id))));
-    Extras::marked(ID, fields)
+    Extras::marked(ID, fields).wrapped_by(&super::items::WRAPPING)
 }
 
 /// What the host calls the item.

@@ -68,7 +68,8 @@ pub(super) fn take_apart(body: ResponseBody) -> (ReplyHead, Ending) {
         id: body.id.map(Into::into),
         model: body.model.map(Into::into),
         created: body.created_at.and_then(|at| at.as_u64().or_else(|| whole_seconds(at.as_f64()?))),
-        extras: Extras::marked(ID, extra),
+        // It repeats what the request asked for.
+        extras: Extras::marked(ID, extra).all_wrapping(),
     };
     let ending = Ending {
         items: body.output.unwrap_or_default(),
