@@ -11,7 +11,9 @@ pub fn of_request(request: &TurnRequest) -> Vec<String> {
         match message {
             Message::System(message) => parts("system", &message.content, &mut said),
             Message::User(message) => parts("user", &message.content, &mut said),
-            Message::Assistant(message) => message.content.iter().for_each(|block| self::block(block, &mut said)),
+            Message::Assistant(message) => {
+                message.content.iter().for_each(|block| self::block(block, &mut said))
+            }
             Message::ToolResults(results) => {
                 results.results.iter().for_each(|result| parts("result", &result.content, &mut said));
             }
@@ -77,13 +79,21 @@ fn block(block: &Block, said: &mut Vec<String>) {
 fn say(who: &str, text: &str, said: &mut Vec<String>) {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     match said.last_mut() {
-        Some(last) if last.starts_with(who) && last[who.len()..].starts_with(": ") => last.push_str(&squeezed),
+        Some(last) if last.starts_with(who) && last[who.len()..].starts_with(": ") => {
+            last.push_str(&squeezed)
+        }
         _ => said.push(format!("{who}: {squeezed}")),
     }
 }
 
+/// A dialect without custom tools wraps their text as the only field `input`.
 fn arguments(call: &ToolCall) -> Value {
     match serde_json::from_str::<Value>(&call.arguments) {
+        Ok(Value::Object(fields))
+            if fields.len() == 1 && fields.get("input").is_some_and(Value::is_string) =>
+        {
+            fields["input"].clone()
+        }
         Ok(Value::Null) | Err(_) if call.arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
         Ok(value) => value,
         Err(_) => Value::from(call.arguments.as_str()),
