@@ -30,7 +30,7 @@ Everything one does with this repository, in one command each.
   cargo xtask tidy            the rules of the code base that no compiler checks
   cargo xtask bench           the gateway beside a relay that parses nothing, in a release build;
                               a table here, and target/bench/result.json
-  cargo xtask bench --smoke   the same in a few seconds: shows that it runs, not how fast
+  cargo xtask bench --smoke   the same in under a minute: shows that it runs, not how fast
   cargo xtask corpus PATH     recorded exchanges below PATH, read and written in every dialect
   cargo xtask help            this text
 ";
