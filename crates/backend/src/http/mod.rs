@@ -264,5 +264,5 @@ fn is_stream(turn: &Turn) -> bool {
     matches!(turn.request.delivery, Delivery::Stream(_))
 }
 
-/// How long the host may keep the connection open once its reply is complete.
-const MAX_CLOSING: Duration = Duration::from_secs(2);
+/// How long the host may keep the connection open once its reply is complete. Token counts may still follow.
+const MAX_CLOSING: Duration = Duration::from_secs(20);

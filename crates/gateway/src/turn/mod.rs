@@ -4,6 +4,7 @@ mod count;
 mod keep;
 mod prepare;
 mod record;
+mod samples;
 mod stream;
 mod whole;
 
@@ -20,6 +21,7 @@ use toolgate_model::{Delivery, ErrorKind, TurnError};
 
 use self::prepare::{Asked, prepare};
 use self::record::TurnRecord;
+use self::samples::{Opened, Start};
 use self::stream::{Pending, ReplyBody};
 use crate::http::{Api, Caller, read_body, respond};
 use crate::service::Worker;
@@ -84,8 +86,8 @@ struct Begun {
 
 /// Whether the back end's first event came in time.
 enum Answered {
-    Yes(Box<Answer>),
-    NotYet(stream::Start),
+    Yes(Box<Opened>),
+    NotYet(Start),
 }
 
 async fn begin(
@@ -99,17 +101,17 @@ async fn begin(
     let body = read_body(request, worker.shared.limits.body_bytes).await?;
     let mut asked = prepare(worker, api, caller, body, record).await?;
     asked.turn.headers = headers;
-    let mut start = asked.start();
+    let mut start = samples::start(&asked)?;
     let answer = tokio::select! {
         biased;
         answer = first_event(worker, &asked, &mut start) => answer,
         () = worker.tasks.grace_over().cancelled() => return Err(going_away()),
     };
     let answer = match answer {
-        Some(answer) => {
-            let answer = answer?;
-            record.answered(&answer);
-            Answered::Yes(Box::new(answer))
+        Some(opened) => {
+            let opened = opened?;
+            record.answered(&opened.first);
+            Answered::Yes(Box::new(opened))
         }
         None => Answered::NotYet(start),
     };
@@ -117,11 +119,7 @@ async fn begin(
 }
 
 /// The answer; `None` where a stream should rather begin to show that it is alive.
-async fn first_event(
-    worker: &Worker,
-    asked: &Asked,
-    start: &mut stream::Start,
-) -> Option<Result<Answer, TurnError>> {
+async fn first_event(worker: &Worker, asked: &Asked, start: &mut Start) -> Option<Result<Opened, TurnError>> {
     match asked.turn.request.delivery {
         Delivery::Whole => Some(start.await),
         Delivery::Stream(_) => tokio::time::timeout(worker.shared.limits.commit_after, start).await.ok(),
@@ -130,23 +128,25 @@ async fn first_event(
 
 async fn finish(worker: Arc<Worker>, begun: Begun, record: &mut TurnRecord) -> Result<Reply, TurnError> {
     let Begun { asked, answer } = begun;
-    let answer = match answer {
+    let opened = match answer {
         Answered::NotYet(start) => {
             return Ok(Reply::Stream(Box::new(Pending::starting(worker, asked, start))));
         }
-        Answered::Yes(answer) => *answer,
+        Answered::Yes(opened) => *opened,
     };
-    match (answer.body, asked.turn.request.delivery) {
-        (body, Delivery::Stream(_)) => Ok(Reply::Stream(Box::new(Pending::answered(worker, asked, body)))),
-        (AnswerBody::Whole(body), Delivery::Whole) => {
+    match (opened, asked.turn.request.delivery) {
+        (opened, Delivery::Stream(_)) => {
+            Ok(Reply::Stream(Box::new(Pending::answered(worker, asked, opened))))
+        }
+        (Opened { first: Answer { body: AnswerBody::Whole(body), .. }, .. }, Delivery::Whole) => {
             record.read(body.reading.usage);
             Ok(Reply::Whole(body.bytes))
         }
-        (body, Delivery::Whole) => {
+        (opened, Delivery::Whole) => {
             let grace_over = worker.tasks.grace_over().clone();
             let bytes = tokio::select! {
                 biased;
-                bytes = whole::collect(&worker, asked, body, record) => bytes?,
+                bytes = whole::collect(&worker, asked, opened, record) => bytes?,
                 () = grace_over.cancelled() => return Err(going_away()),
             };
             Ok(Reply::Whole(bytes))

@@ -10,7 +10,6 @@ use toolgate_model::{Retention, TurnError, TurnRequest, estimate};
 
 use super::keep::{self, Keeper};
 use super::record::TurnRecord;
-use super::stream::Start;
 use crate::http::{Api, Caller};
 use crate::service::Worker;
 
@@ -30,11 +29,6 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Begins the turn at the back end.
-    pub(super) fn start(&self) -> Start {
-        self.route.start(self.turn.clone())
-    }
-
     /// What the reply's writer needs to know.
     pub(super) fn context(&self) -> ReplyContext {
         ReplyContext {

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use http_body::Frame;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use toolgate_backend::{Answer, AnswerBody, Batch, EventStream, RelayStream};
+use toolgate_backend::{AnswerBody, Batch, EventStream, RelayStream};
 use toolgate_dialect::ReplyWriter;
 use toolgate_model::reply::Fold;
 use toolgate_model::settle::Settler;
@@ -21,6 +21,7 @@ use super::going_away;
 use super::keep::Said;
 use super::prepare::Asked;
 use super::record::TurnRecord;
+use super::samples::{Opened, Samples, Start, event_streams};
 use crate::service::Worker;
 
 /// Events that arrived together go out together, up to about this many bytes.
@@ -28,9 +29,6 @@ const MAX_JOINED_BYTES: usize = 16 * 1024;
 
 /// A first guess at what one batch of events takes.
 const USUAL_BATCH_BYTES: usize = 512;
-
-/// A turn that waits for its first event.
-pub(super) type Start = BoxFuture<'static, Result<Answer, TurnError>>;
 
 /// A stream before its first byte.
 pub(super) struct Pending {
@@ -46,8 +44,9 @@ impl Pending {
     }
 
     /// The first event is there.
-    pub(super) fn answered(worker: Arc<Worker>, asked: Asked, body: AnswerBody) -> Self {
-        Self { worker, asked, source: Source::of(body) }
+    pub(super) fn answered(worker: Arc<Worker>, asked: Asked, opened: Opened) -> Self {
+        let source = Source::of(opened, &asked);
+        Self { worker, asked, source }
     }
 }
 
@@ -56,17 +55,27 @@ enum Source {
     Starting(Start),
     Events(EventStream),
     Relay(Box<dyn RelayStream>),
-    /// A whole body where a stream was asked for: no back end does this.
-    Misplaced,
+    Samples(Box<Samples>),
+    /// What came is no stream.
+    Unfit(TurnError),
     Ended,
 }
 
 impl Source {
-    fn of(body: AnswerBody) -> Self {
-        match body {
+    fn of(opened: Opened, asked: &Asked) -> Self {
+        if !opened.others.is_empty() {
+            return match event_streams(opened) {
+                Ok(streams) => Self::Samples(Box::new(Samples::new(streams, &asked.context()))),
+                Err(error) => Self::Unfit(error),
+            };
+        }
+        match opened.first.body {
             AnswerBody::Events(events) => Self::Events(events),
             AnswerBody::Relay(relay) => Self::Relay(relay),
-            AnswerBody::Whole(_) => Self::Misplaced,
+            AnswerBody::Whole(_) => Self::Unfit(TurnError::new(
+                ErrorKind::Internal,
+                "a stream was asked for and a whole reply came; please report this",
+            )),
         }
     }
 }
@@ -113,10 +122,10 @@ impl ReplyBody {
     /// Takes one step; what is to be sent is in `out`, or returned where it is the host's own.
     fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         match &mut self.source {
-            Source::Starting(start) => match ready!(start.as_mut().poll(cx)) {
-                Ok(answer) => {
-                    self.record.answered(&answer);
-                    self.source = Source::of(answer.body);
+            Source::Starting(start) => match ready!(Pin::new(start).poll(cx)) {
+                Ok(opened) => {
+                    self.record.answered(&opened.first);
+                    self.source = Source::of(opened, &self.asked);
                 }
                 Err(error) => self.fail(&error),
             },
@@ -130,9 +139,20 @@ impl ReplyBody {
                 Some(Err(error)) => self.fail(&error),
                 None => self.end_relay(),
             },
-            Source::Misplaced => {
-                let message = "a stream was asked for and a whole reply came; please report this";
-                self.fail(&TurnError::new(ErrorKind::Internal, message));
+            Source::Samples(samples) => match ready!(samples.poll_write(cx, &mut self.out)) {
+                Some(Ok(losses)) => {
+                    self.record.read(samples.usage());
+                    self.record.lost(losses);
+                }
+                Some(Err(error)) => self.fail(&error),
+                None => {
+                    self.source = Source::Ended;
+                    self.record.succeed();
+                }
+            },
+            Source::Unfit(error) => {
+                let error = error.clone();
+                self.fail(&error);
             }
             Source::Ended => {}
         }

@@ -4,34 +4,32 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use toolgate_backend::{AnswerBody, EventStream};
+use toolgate_backend::EventStream;
+use toolgate_dialect::ReplyContext;
+use toolgate_dialect::openai_chat::merge_choices;
 use toolgate_model::reply::Fold;
 use toolgate_model::settle::Settler;
-use toolgate_model::{ErrorKind, Reply, ReplyId, TurnError};
+use toolgate_model::{Reply, ReplyId, TurnError};
 
 use super::keep::Said;
 use super::prepare::Asked;
 use super::record::TurnRecord;
+use super::samples::{self, Opened, event_streams};
 use crate::service::Worker;
 
 /// Writes the reply in the client's dialect, and keeps it where that was asked for.
 pub(super) async fn collect(
     worker: &Arc<Worker>,
     asked: Asked,
-    body: AnswerBody,
+    opened: Opened,
     record: &mut TurnRecord,
 ) -> Result<Bytes, TurnError> {
-    let events = match body {
-        AnswerBody::Events(events) => events,
-        AnswerBody::Whole(body) => return Ok(body.bytes),
-        AnswerBody::Relay(_) => {
-            return Err(TurnError::new(
-                ErrorKind::Internal,
-                "a whole reply was asked for and a stream came; please report this",
-            ));
-        }
-    };
     let context = asked.context();
+    let mut streams = event_streams(opened)?;
+    if streams.len() > 1 {
+        return join(streams, &asked, &context, record).await;
+    }
+    let Some(events) = streams.pop() else { return Ok(Bytes::new()) };
     let mut reply = fold(events, record).await?;
     record.read(reply.finish.usage.clone());
     if asked.keeper.is_some() {
@@ -45,6 +43,26 @@ pub(super) async fn collect(
         keeper.keep(Arc::clone(worker), dialect, Arc::clone(&asked.turn.request), said).await;
     }
     Ok(written.value.into())
+}
+
+/// Several answers in one reply.
+async fn join(
+    streams: Vec<EventStream>,
+    asked: &Asked,
+    context: &ReplyContext,
+    record: &mut TurnRecord,
+) -> Result<Bytes, TurnError> {
+    let mut written = Vec::with_capacity(streams.len());
+    let mut usage = None;
+    for events in streams {
+        let reply = fold(events, record).await?;
+        samples::add(&mut usage, reply.finish.usage.as_ref());
+        let choice = asked.api.dialect().write_reply(&reply, context);
+        record.lost(choice.losses);
+        written.push(choice.value);
+    }
+    record.read(usage);
+    Ok(merge_choices(written).into())
 }
 
 /// One reply from a stream of events.

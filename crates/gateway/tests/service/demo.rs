@@ -56,3 +56,28 @@ async fn tokens_are_counted_by_a_host_that_can() {
     assert_eq!(answer.json().await["input_tokens"], 42);
     assert_eq!(upstream.next_request().await.path, "/v1/messages/count_tokens");
 }
+
+#[tokio::test]
+async fn several_answers_are_several_turns_joined_in_one_reply() {
+    let upstream = ScriptedUpstream::start().await;
+    let gate = Gate::start(&config(), backends(&upstream));
+    let mut body = ask("demo", false)[1].1.clone();
+    body["n"] = json!(3);
+    let whole = gate.post("/v1/chat/completions", &body).await.json().await;
+    let indices: Vec<_> =
+        whole["choices"].as_array().expect("choices").iter().map(|choice| &choice["index"]).collect();
+    assert_eq!(indices, [0, 1, 2]);
+
+    body["stream"] = json!(true);
+    body["stream_options"] = json!({ "include_usage": true });
+    let stream = gate.post("/v1/chat/completions", &body).await.text().await;
+    for choice in 0..3 {
+        assert!(stream.contains(&format!(r#""index":{choice}"#)), "{stream}");
+    }
+    assert_eq!(stream.matches(r#""finish_reason":"stop""#).count(), 3, "{stream}");
+    assert_eq!(stream.matches("[DONE]").count(), 1, "{stream}");
+    assert!(stream.trim_end().ends_with("[DONE]") && stream.contains(r#""usage":{"#), "{stream}");
+
+    body["n"] = json!(1000);
+    assert_eq!(gate.post("/v1/chat/completions", &body).await.status(), 400);
+}

@@ -24,14 +24,14 @@ use toolgate_testkit::ScriptedUpstream;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A gateway that is being tested.
-pub struct Gate {
-    pub running: Running,
-    pub store: Arc<dyn Store>,
+pub(crate) struct Gate {
+    pub(crate) running: Running,
+    pub(crate) store: Arc<dyn Store>,
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
 /// The usual configuration: short waits, so that nothing has to be slept for.
-pub fn config() -> GatewayConfig {
+pub(crate) fn config() -> GatewayConfig {
     let mut config = GatewayConfig::new("127.0.0.1:0".parse().expect("an address"));
     config.limits.ping_every = Duration::from_millis(40);
     config.limits.commit_after = Duration::from_secs(10);
@@ -40,7 +40,7 @@ pub fn config() -> GatewayConfig {
 }
 
 /// Hosts of the three dialects at the same scripted server, each under its own model; and the demo model.
-pub fn backends(upstream: &ScriptedUpstream) -> BackendConfig {
+pub(crate) fn backends(upstream: &ScriptedUpstream) -> BackendConfig {
     let mut backends = BackendConfig { upstreams: Vec::new(), models: vec![route("demo", &[Via::Demo])] };
     for (name, dialect) in
         [("claude", "anthropic-messages"), ("gpt", "openai-chat"), ("resp", "openai-responses")]
@@ -51,7 +51,7 @@ pub fn backends(upstream: &ScriptedUpstream) -> BackendConfig {
     backends
 }
 
-pub fn host(name: &str, dialect: &'static str, upstream: &ScriptedUpstream) -> UpstreamConfig {
+pub(crate) fn host(name: &str, dialect: &'static str, upstream: &ScriptedUpstream) -> UpstreamConfig {
     let mut config = UpstreamConfig::new(name, dialect, upstream.base_url().parse().expect("a URL"));
     config.api_key = Some(format!("{name}-secret").into());
     config.retry =
@@ -59,13 +59,13 @@ pub fn host(name: &str, dialect: &'static str, upstream: &ScriptedUpstream) -> U
     config
 }
 
-pub fn route(pattern: &str, vias: &[Via]) -> ModelRoute {
+pub(crate) fn route(pattern: &str, vias: &[Via]) -> ModelRoute {
     let targets = vias.iter().map(|via| Target { via: via.clone(), model: None }).collect();
     ModelRoute { pattern: ModelPattern::new(pattern), targets }
 }
 
 impl Gate {
-    pub fn start(config: &GatewayConfig, backends: BackendConfig) -> Self {
+    pub(crate) fn start(config: &GatewayConfig, backends: BackendConfig) -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let (usage, worker) = UsageLog::new(Arc::clone(&store) as _);
         #[expect(
@@ -82,11 +82,11 @@ impl Gate {
     }
 
     /// A gateway with the usual configuration in front of the scripted server.
-    pub fn before(upstream: &ScriptedUpstream) -> Self {
+    pub(crate) fn before(upstream: &ScriptedUpstream) -> Self {
         Self::start(&config(), backends(upstream))
     }
 
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -103,36 +103,36 @@ impl Gate {
         Answer(response.expect("a response"))
     }
 
-    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::POST, path, &[("content-type", "application/json")], body.to_string()).await
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, &[], "").await
     }
 }
 
 /// A response whose body is still to be read.
-pub struct Answer(pub Response<Incoming>);
+pub(crate) struct Answer(pub(crate) Response<Incoming>);
 
 impl Answer {
-    pub fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.0.status().as_u16()
     }
 
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.0.headers().get(name).map_or("", |value| value.to_str().expect("a text header"))
     }
 
     /// The next bytes of the body; `None` at its end.
-    pub async fn chunk(&mut self) -> Option<String> {
+    pub(crate) async fn chunk(&mut self) -> Option<String> {
         let frame = within("more of a body", self.0.body_mut().frame()).await?;
         let bytes = frame.expect("the body goes on").into_data().expect("data");
         Some(String::from_utf8(bytes.to_vec()).expect("text"))
     }
 
     /// Reads until `wanted` has come, and gives everything that came.
-    pub async fn until(&mut self, wanted: &str) -> String {
+    pub(crate) async fn until(&mut self, wanted: &str) -> String {
         let mut seen = String::new();
         while !seen.contains(wanted) {
             let more = self.chunk().await;
@@ -141,19 +141,19 @@ impl Answer {
         seen
     }
 
-    pub async fn text(self) -> String {
+    pub(crate) async fn text(self) -> String {
         let body = within("the rest of a body", self.0.into_body().collect()).await;
         String::from_utf8(body.expect("a whole body").to_bytes().to_vec()).expect("text")
     }
 
-    pub async fn json(self) -> Value {
+    pub(crate) async fn json(self) -> Value {
         let text = self.text().await;
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 }
 
 /// A request of each API for the same: (path, body).
-pub fn ask(model: &str, stream: bool) -> [(&'static str, Value); 3] {
+pub(crate) fn ask(model: &str, stream: bool) -> [(&'static str, Value); 3] {
     let hello = json!([{ "role": "user", "content": "hello" }]);
     [
         ("/v1/messages", json!({ "model": model, "max_tokens": 100, "messages": hello, "stream": stream })),
@@ -163,13 +163,13 @@ pub fn ask(model: &str, stream: bool) -> [(&'static str, Value); 3] {
 }
 
 /// A request to `/v1/messages`.
-pub fn ask_messages(model: &str, stream: bool) -> Value {
+pub(crate) fn ask_messages(model: &str, stream: bool) -> Value {
     let [(_, body), ..] = ask(model, stream);
     body
 }
 
 /// What an API's error says: (type or code, message).
-pub fn error_message(path: &str, body: &Value) -> String {
+pub(crate) fn error_message(path: &str, body: &Value) -> String {
     let is_anthropic = path.starts_with("/v1/messages");
     assert_eq!(body["type"] == "error", is_anthropic, "{path} tells errors in its own format: {body}");
     body["error"]["message"].as_str().unwrap_or_else(|| panic!("no message in {body}")).to_owned()

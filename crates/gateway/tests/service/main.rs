@@ -5,6 +5,8 @@ mod bad_input;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod continuing;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod ending;

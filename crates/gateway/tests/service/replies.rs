@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolgate_testkit::Script;
 
-pub fn whole() -> Value {
+pub(crate) fn whole() -> Value {
     json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-host",
         "content": [{ "type": "text", "text": "hi there" }],
@@ -12,7 +12,7 @@ pub fn whole() -> Value {
     })
 }
 
-pub fn head(script: Script) -> Script {
+pub(crate) fn head(script: Script) -> Script {
     let message = json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-host", "content": [],
         "stop_reason": null, "stop_sequence": null, "usage": { "input_tokens": 7, "output_tokens": 1 }
@@ -29,7 +29,7 @@ pub fn head(script: Script) -> Script {
         )
 }
 
-pub fn tail(script: Script) -> Script {
+pub(crate) fn tail(script: Script) -> Script {
     script
         .frame("content_block_stop", json!({ "type": "content_block_stop", "index": 0 }))
         .frame(
@@ -42,12 +42,12 @@ pub fn tail(script: Script) -> Script {
         .frame("message_stop", json!({ "type": "message_stop" }))
 }
 
-pub fn stream() -> Script {
+pub(crate) fn stream() -> Script {
     tail(head(Script::sse()))
 }
 
 /// The bytes of a stream, as the host sends them.
-pub fn bytes_of(script: &Script) -> String {
+pub(crate) fn bytes_of(script: &Script) -> String {
     let sent = script.steps().filter_map(|step| match step {
         toolgate_testkit::Step::Send(bytes) => Some(bytes.to_vec()),
         toolgate_testkit::Step::Gate(_) | toolgate_testkit::Step::Stall | toolgate_testkit::Step::Cut => None,
