@@ -84,8 +84,6 @@ pub(super) struct Voice<'a> {
     pub(super) calls: CallForm,
     /// Where it stands, for losses.
     pub(super) place: &'static str,
-    /// Where its content parts stand.
-    pub(super) content_place: &'static str,
 }
 
 /// Writes a message. `id` gives the id of the call at this block.
@@ -111,16 +109,16 @@ pub(super) fn write<'a>(
         match block {
             Block::Text(text) => content.text(text, voice, losses),
             Block::Refusal(text) if text.extras.is_marked(ID, marks::REFUSAL_PART) => {
-                let extra = text.extras.write(ID, voice.content_place, losses);
+                let extra = text.extras.write(ID, voice.place, losses);
                 content.parts.push(PartOut::Typed(TypedPart::Refusal { refusal: &text.text, extra }));
             }
             Block::Refusal(text) => append(&mut out.refusal, Cow::Borrowed(&text.text), ""),
-            Block::Reasoning(thought) => write_thought(thought, &mut out, &mut content, losses),
+            Block::Reasoning(thought) => write_thought(thought, voice, &mut out, &mut content, losses),
             Block::ToolCall(call) => {
                 content.interrupted = true;
                 out.call(call, id(index, call), voice, losses);
             }
-            Block::Opaque(opaque) => match opaque.write(ID, "content", losses) {
+            Block::Opaque(opaque) => match opaque.write(ID, voice.place, losses) {
                 // A call of an unknown kind has an id; content parts have none.
                 Some(fields) if fields.contains_key("id") => out.tool_calls.push(CallOut::Opaque(fields)),
                 Some(fields) => content.parts.push(PartOut::Opaque(fields)),
@@ -143,11 +141,11 @@ impl<'a> AssistantOut<'a> {
     fn call(&mut self, call: &'a ToolCall, id: &'a str, voice: Voice<'a>, losses: &mut Losses) {
         let name = voice.names.to_host(call.name.as_str());
         if call.kind == CallKind::Custom {
-            let (extra, inner) = write_nested(&call.extras, "custom", "tool_calls[]", losses);
+            let (extra, inner) = write_nested(&call.extras, "custom", voice.place, losses);
             let custom = CustomCallOut { name, input: &call.arguments, extra: inner };
             return self.tool_calls.push(CallOut::Custom { id, r#type: "custom", custom, extra });
         }
-        let (extra, inner) = write_nested(&call.extras, "function", "tool_calls[]", losses);
+        let (extra, inner) = write_nested(&call.extras, "function", voice.place, losses);
         let function = FunctionCallOut { name, arguments: written_arguments(&call.arguments), extra: inner };
         if voice.calls == CallForm::Tools && !call.extras.is_marked(ID, marks::LEGACY) {
             let r#type = Some("function").filter(|_| !call.extras.is_marked(ID, marks::NO_TYPE));
@@ -169,20 +167,24 @@ pub(super) fn written_arguments(arguments: &str) -> &str {
 /// T27: hosts that reason want their thoughts back, whoever sealed them.
 fn write_thought<'a>(
     thought: &'a Reasoning,
+    voice: Voice<'a>,
     out: &mut AssistantOut<'a>,
     content: &mut Content<'a>,
     losses: &mut Losses,
 ) {
-    let extra = thought.extras.write(ID, "thinking", losses);
+    let extra = thought.extras.write(ID, voice.place, losses);
     let text = match thought.parts.as_slice() {
         [] => {
-            return losses.add("thinking", "it is sealed and has no text to send");
+            return losses.add(format!("{}.reasoning", voice.place), "it is sealed and has no text to send");
         }
         [part] => Cow::Borrowed(part.text.as_str()),
         _ => Cow::Owned(thought.text()),
     };
-    if let Some(seal) = &thought.seal {
-        losses.add(format!("thinking.{}", seal.kind), NO_SEAL);
+    if thought.seal.is_some() {
+        losses.add(
+            format!("{}.reasoning.seal", voice.place),
+            "openai-chat has no place for a proof of reasoning",
+        );
     }
     if is_part(thought) {
         let thinking = [ThinkingText::new(text)];
@@ -196,9 +198,6 @@ fn write_thought<'a>(
         append(&mut out.reasoning_content, text, PARAGRAPH);
     }
 }
-
-/// Why a proof of reasoning is left out.
-pub(super) const NO_SEAL: &str = "openai-chat has no place for a proof of reasoning";
 
 /// What stands between texts that were apart.
 pub(super) const PARAGRAPH: &str = "\n\n";
@@ -236,7 +235,7 @@ impl<'a> Content<'a> {
     }
 
     fn text(&mut self, text: &'a Text, voice: Voice<'a>, losses: &mut Losses) {
-        let extra = text.extras.write(ID, voice.content_place, losses);
+        let extra = text.extras.write(ID, voice.place, losses);
         if self.form == Form::Parts {
             return self
                 .parts

@@ -194,7 +194,7 @@ pub(super) fn write_part<'a>(part: &'a Part, place: &str, losses: &mut Losses) -
             }))
         }
         Part::Document(document) => Some(write_document(document, place, losses)),
-        Part::Opaque(opaque) => opaque.write(ID, "content", losses).map(PartOut::Opaque),
+        Part::Opaque(opaque) => opaque.write(ID, place, losses).map(PartOut::Opaque),
     }
 }
 

@@ -66,9 +66,6 @@ pub(super) fn write<'a>(
     writer.out
 }
 
-/// Where content parts stand, for losses.
-const CONTENT_PLACE: &str = "messages[].content[]";
-
 /// What a failed tool's result begins with: this dialect has no flag for it (T25).
 const ERROR_PREFIX: &str = "[error] ";
 
@@ -114,23 +111,17 @@ impl<'a> Writer<'a, '_> {
                     SystemRole::Developer => "developer",
                 };
                 let extra = message.extras.write(ID, "messages[]", self.losses);
-                let content = content::write(&message.content, CONTENT_PLACE, self.losses);
+                let content = content::write(&message.content, "messages[]", self.losses);
                 self.out.push(MessageOut::Plain { role, content, extra });
             }
             Message::User(message) => {
                 let extra = message.extras.write(ID, "messages[]", self.losses);
-                let content = content::write(&message.content, CONTENT_PLACE, self.losses);
+                let content = content::write(&message.content, "messages[]", self.losses);
                 self.out.push(MessageOut::Plain { role: "user", content, extra });
             }
             Message::Assistant(message) => {
                 let (names, ids) = (self.names, self.ids);
-                let voice = Voice {
-                    origin: self.origin,
-                    names,
-                    calls: CallForm::Tools,
-                    place: "messages[]",
-                    content_place: CONTENT_PLACE,
-                };
+                let voice = Voice { origin: self.origin, names, calls: CallForm::Tools, place: "messages[]" };
                 let id = |block, _: &'a _| ids.call(index, block);
                 let written = assistant::write(&message.content, &message.extras, voice, id, self.losses);
                 self.out.push(MessageOut::Assistant(Box::new(written)));
@@ -194,9 +185,9 @@ impl<'a> Writer<'a, '_> {
     }
 
     fn result(&mut self, result: &'a ToolResult, id: &'a str, hoisted: &mut Vec<PartOut<'a>>) {
-        let extra = result.extras.write(ID, "tool_result", self.losses);
+        let extra = result.extras.write(ID, "messages[].tool_result", self.losses);
         let content = match self.origin {
-            Origin::Native => content::write(&result.content, "tool_result.content[]", self.losses),
+            Origin::Native => content::write(&result.content, "messages[].tool_result", self.losses),
             Origin::Foreign => ContentOut::Text(self.result_text(result, id, hoisted)),
         };
         if result.extras.is_marked(ID, marks::LEGACY) {
@@ -219,7 +210,7 @@ impl<'a> Writer<'a, '_> {
         for part in &result.content {
             let what = match part {
                 Part::Text(text) => {
-                    let _lost = text.extras.write(ID, "tool_result.content[]", self.losses);
+                    let _lost = text.extras.write(ID, "messages[].tool_result", self.losses);
                     pieces.push(Cow::Borrowed(&text.text));
                     continue;
                 }
@@ -228,7 +219,7 @@ impl<'a> Writer<'a, '_> {
                 Part::Audio(_) => "audio",
                 Part::Opaque(_) => "attachment",
             };
-            let Some(part) = content::write_part(part, "tool_result.content[]", self.losses) else {
+            let Some(part) = content::write_part(part, "messages[].tool_result", self.losses) else {
                 continue;
             };
             pieces.push(Cow::Owned(format!("[{what}: see the next user message]")));
@@ -237,6 +228,10 @@ impl<'a> Writer<'a, '_> {
         if !attachments.is_empty() {
             hoisted.push(PartOut::text(format!("Attached to the result of tool call {id}:")));
             hoisted.extend(attachments);
+            self.losses.add(
+                "messages[].tool_result",
+                "openai-chat takes text results only; the rest follows as a user message",
+            );
         }
         let text = match pieces.as_slice() {
             [Cow::Borrowed(one)] => Cow::Borrowed(*one),
@@ -244,7 +239,13 @@ impl<'a> Writer<'a, '_> {
         };
         match result.outcome {
             ToolOutcome::Success => text,
-            ToolOutcome::Error => Cow::Owned(format!("{ERROR_PREFIX}{text}")),
+            ToolOutcome::Error => {
+                self.losses.add(
+                    "messages[].tool_result.is_error",
+                    "openai-chat has no flag for it; the text says so",
+                );
+                Cow::Owned(format!("{ERROR_PREFIX}{text}"))
+            }
         }
     }
 }

@@ -39,8 +39,8 @@ pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
         Ok(json) => from_json(&json).unwrap_or_else(|| unknown_shape(status, body)),
         Err(_) => unknown_shape(status, body),
     };
-    // An empty account answers 429 like a busy host, but waiting does not help: there the name decides.
-    if error.kind != ErrorKind::Billing {
+    // `invalid_request_error` and the shapes without a type say nothing the status does not say better.
+    if matches!(error.kind, ErrorKind::InvalidRequest | ErrorKind::Upstream) {
         error.kind = ErrorKind::from_status(status);
     }
     error.status = Some(status);

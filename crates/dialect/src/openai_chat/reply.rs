@@ -211,13 +211,7 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     extra.extend(late);
     let names = NameMap::default();
     let calls = call_form(context);
-    let voice = Voice {
-        origin: Origin::of(&head.extras),
-        names: &names,
-        calls,
-        place: "message",
-        content_place: "message.content[]",
-    };
+    let voice = Voice { origin: Origin::of(&head.extras), names: &names, calls, place: "message" };
     let mut message_extras = Extras::of(ID, message);
     if finish.extras.is_marked(ID, marks::EMPTY_CONTENT) {
         message_extras.mark(ID, marks::EMPTY_CONTENT);

@@ -106,7 +106,7 @@ struct SchemaOut<'a> {
 /// Writes the body.
 pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
-    let request = &*pairing::mended(request, &mut losses);
+    let request = &*pairing::mended(request, &mut losses); // T25
     let names = host_names(request, &NAME_RULES);
     let ids = pairing::host_ids(&request.messages, &ID_RULES);
     let origin = Origin::of(&request.extras);

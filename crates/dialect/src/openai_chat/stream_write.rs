@@ -7,7 +7,7 @@ use toolgate_model::{
     Usage, UsageReport,
 };
 
-use super::assistant_write::{CallForm, NO_SEAL, PARAGRAPH};
+use super::assistant_write::{CallForm, PARAGRAPH};
 use super::chunk_text::{inner, json, push_fields, push_number, push_text, quoted};
 use super::reply::{self, FinishFields};
 use super::usage::UsageOut;
@@ -201,7 +201,7 @@ impl ChatWriter {
                 self.begin_call(id.as_str(), name.as_str(), kind, out)
             }
             BlockStart::Opaque(opaque) => {
-                if let Some(fields) = opaque.write(ID, "content", &mut self.losses) {
+                if let Some(fields) = opaque.write(ID, "message", &mut self.losses) {
                     let part = String::from_utf8(json(fields)).unwrap_or_default();
                     self.plain_chunk(&format!("{{\"content\":[{part}]}}"), out);
                 }
@@ -292,16 +292,11 @@ impl ChatWriter {
     }
 
     fn end_block(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
-        if let Some(seal) = &end.seal {
-            self.losses.add(format!("thinking.{}", seal.kind), NO_SEAL);
+        if end.seal.is_some() {
+            self.losses.add("message.reasoning.seal", "openai-chat has no place for a proof of reasoning");
         }
         let open = std::mem::replace(&mut self.open, Open::Nothing);
-        let place = match open {
-            Open::Call { .. } | Open::Unsaid => "tool_calls[]",
-            Open::Reasoning { .. } => "thinking",
-            Open::Nothing | Open::Text | Open::Refusal => "message.content[]",
-        };
-        let fields = end.extras.write(ID, place, &mut self.losses);
+        let fields = end.extras.write(ID, "message", &mut self.losses);
         let Open::Call { kind, wrote } = open else { return };
         // T9: a call without arguments is a call with none.
         if wrote == Wrote::Nothing && kind == CallKind::Function {

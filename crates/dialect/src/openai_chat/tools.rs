@@ -151,7 +151,7 @@ pub(super) fn write<'a>(
             };
             Some(ToolOut::Custom { r#type: "custom", custom, extra })
         }
-        Tool::Provider(opaque) => opaque.write(ID, "tools", losses).map(ToolOut::Opaque),
+        Tool::Provider(opaque) => opaque.write(ID, "tools[]", losses).map(ToolOut::Opaque),
     }
 }
 

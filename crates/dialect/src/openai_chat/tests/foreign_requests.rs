@@ -126,7 +126,7 @@ fn results_stand_behind_their_calls_in_their_order() {
             {"role": "user", "content": "go on"},
         ])
     );
-    assert!(written.losses.is_empty());
+    assert!(written.losses.contains("messages[].tool_result.is_error"));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn thoughts_go_up_whoever_sealed_them() {
     let (body, written) = write(&TurnRequest::new("m", vec![assistant(content)]));
     assert_eq!(body["messages"][0]["reasoning_content"], "hm");
     assert_eq!(body["messages"][0]["content"], "one two\n\nthree");
-    assert!(written.losses.contains("thinking") && written.losses.contains("thinking.signature"));
+    assert!(written.losses.contains("messages[].reasoning"));
 }
 
 // T23, T24
@@ -251,9 +251,7 @@ fn custom_tools_and_documents_are_put_in_this_dialects_words() {
     );
     let grammar = json!({"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}});
     assert_eq!(body["tools"], json!([{"type": "custom", "custom": {"name": "c", "format": grammar}}]));
-    assert!(
-        written.losses.contains("tools[search]") && written.losses.contains("messages[].content[].document")
-    );
+    assert!(written.losses.contains("tools[][search]") && written.losses.contains("messages[].document"));
 }
 
 // T30, T31
