@@ -50,7 +50,7 @@ pub(super) fn examine(dialect: &Dialect, bytes: &[u8], request: &Arc<TurnRequest
             Err(error) => faults.push(format!("the stream does not fold: {error}")),
         },
         Err(error) if ends_properly(bytes) && !tells_error(bytes) => {
-            faults.push(format!("the stream is not read: {error}"))
+            faults.push(format!("the stream is not read: {error}"));
         }
         Err(error) => examine_stream_error(&error, request, faults),
     }
@@ -99,7 +99,7 @@ fn rewrite(
     match again.end.map(|()| reply::fold(again.events)) {
         Ok(Ok(again)) if again == *reply => {}
         Ok(Ok(again)) => {
-            faults.push(format!("written again the stream says other: {}", unlike(reply, &again)))
+            faults.push(format!("written again the stream says other: {}", unlike(reply, &again)));
         }
         Ok(Err(error)) => faults.push(format!("written again the stream does not fold: {error}")),
         Err(error) => faults.push(format!("written again the stream is not read: {error}")),
@@ -152,7 +152,7 @@ fn examine_stream_error(error: &TurnError, request: &Arc<TurnRequest>, faults: &
         match read(dialect, &bytes, usize::MAX).end {
             Err(told) if told.kind == error.kind && told.message == error.message => {}
             Err(told) => {
-                faults.push(format!("error streamed in {name} became {:?}: {}", told.kind, told.message))
+                faults.push(format!("error streamed in {name} became {:?}: {}", told.kind, told.message));
             }
             Ok(()) => faults.push(format!("error streamed in {name} was taken for a reply")),
         }

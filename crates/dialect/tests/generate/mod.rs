@@ -11,7 +11,7 @@ use toolgate_model::{
 };
 
 /// Any complete reply.
-pub fn reply() -> impl Strategy<Value = Reply> {
+pub(crate) fn reply() -> impl Strategy<Value = Reply> {
     let blocks = (option::of(reasoning()), option::of(text()), vec(call(), 0..3)).prop_map(
         |(thought, text, calls)| {
             let calls = calls.into_iter().enumerate().map(|(at, call)| numbered(call, at));
@@ -43,14 +43,14 @@ pub fn reply() -> impl Strategy<Value = Reply> {
 }
 
 /// Any request whose results answer its calls.
-pub fn request() -> impl Strategy<Value = TurnRequest> {
+pub(crate) fn request() -> impl Strategy<Value = TurnRequest> {
     let rounds = vec((parts(), option::of(text()), vec(call(), 0..3), vec(parts(), 3), any::<bool>()), 1..3);
     let settings =
         (option::of(1..9000_u64), option::of(0..10_u8), choice(), option::of(format()), vec(tool(), 0..3));
     (option::of("[a-z ]{1,20}"), rounds, parts(), settings).prop_map(|(system, rounds, last, settings)| {
         let mut messages = Vec::new();
-        for (round, (asked, said, calls, results, failed)) in rounds.into_iter().enumerate() {
-            messages.extend(one_round(round, asked, said, calls, &results, failed));
+        for (at, round) in rounds.into_iter().enumerate() {
+            messages.extend(one_round(at, round));
         }
         messages.push(user(last));
         let mut request = TurnRequest::new("some-model", messages);
@@ -67,14 +67,10 @@ pub fn request() -> impl Strategy<Value = TurnRequest> {
     })
 }
 
-fn one_round(
-    round: usize,
-    asked: Vec<Part>,
-    said: Option<Text>,
-    calls: Vec<ToolCall>,
-    results: &[Vec<Part>],
-    failed: bool,
-) -> Vec<Message> {
+/// What was asked, said, called and answered, and whether the tools failed.
+type Round = (Vec<Part>, Option<Text>, Vec<ToolCall>, Vec<Vec<Part>>, bool);
+
+fn one_round(round: usize, (asked, said, calls, results, failed): Round) -> Vec<Message> {
     let calls: Vec<ToolCall> =
         calls.into_iter().enumerate().map(|(at, call)| numbered(call, round * 10 + at)).collect();
     let answer = |(call, content): (&ToolCall, &Vec<Part>)| ToolResult {
@@ -84,7 +80,7 @@ fn one_round(
         outcome: if failed { ToolOutcome::Error } else { ToolOutcome::Success },
         extras: Extras::NONE,
     };
-    let results: Vec<ToolResult> = calls.iter().zip(results).map(answer).collect();
+    let results: Vec<ToolResult> = calls.iter().zip(&results).map(answer).collect();
     let text = said.unwrap_or_else(|| Text::new("so"));
     let content = std::iter::once(Block::Text(text)).chain(calls.into_iter().map(Block::ToolCall)).collect();
     let mut messages =
