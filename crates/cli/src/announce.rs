@@ -10,14 +10,14 @@ use toolgate_state::StoreUrl;
 use crate::config::{ANTHROPIC_KEY, Config, Loaded, OPENAI_KEY, Origin};
 use crate::environment::Environment;
 
-/// Writes everything a newcomer needs, the address in a line of its own.
+/// Writes everything a newcomer needs. Our own address comes first: scripts look for it.
 pub(crate) fn write(
     loaded: &Loaded,
     address: SocketAddr,
     environment: &Environment,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    writeln!(out, "toolgate {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "toolgate {} ready at http://{address}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "  config  {}", origin(&loaded.origin))?;
     writeln!(out, "  store   {}", store(&loaded.config.store))?;
     for (index, route) in loaded.config.backend.models.iter().enumerate() {
@@ -36,8 +36,7 @@ pub(crate) fn write(
             }
         }
     }
-    writeln!(out, "ready at http://{address}\n")?;
-    writeln!(out, "Try it:\n  {}\n", curl(&loaded.config, address))
+    writeln!(out, "\nTry it:\n  {}\n", curl(&loaded.config, address))
 }
 
 /// Where the settings come from, in a few words.

@@ -1,3 +1,5 @@
+//! The demo model asked in words, with tools and with results.
+
 use toolgate_model::reply::fold;
 use toolgate_model::{
     AssistantMessage, Block, CallKind, Choice, Extras, FunctionTool, JsonText, Message, Parallel, Part,
