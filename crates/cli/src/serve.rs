@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options, environment: &Environment) -> anyhow::Resul
     let loaded = config::load(options.config.as_deref(), options.listen, environment)?;
     logging::start(options.log, environment)?;
     for warning in &loaded.warnings {
-        tracing::warn!("{warning}");
+        tracing::warn!("{}", warning.for_the_log());
     }
     let listener = listen(loaded.config.listen)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

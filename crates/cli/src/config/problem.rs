@@ -48,14 +48,27 @@ impl Problem {
     ) -> Self {
         Self { severity, file: source.into(), place: None, message: message.into() }
     }
+
+    /// The problem without its severity, for a log that shows it already.
+    pub(crate) fn for_the_log(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| {
+            self.write_source(f)?;
+            write!(f, ": {}", self.message)
+        })
+    }
+
+    fn write_source(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        match self.place {
+            Some(Place { line, column }) => write!(f, ":{line}:{column}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
-        if let Some(Place { line, column }) = self.place {
-            write!(f, ":{line}:{column}")?;
-        }
+        self.write_source(f)?;
         match self.severity {
             Severity::Error => write!(f, ": {}", self.message),
             Severity::Warning => write!(f, ": warning: {}", self.message),

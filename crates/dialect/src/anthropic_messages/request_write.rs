@@ -213,7 +213,8 @@ fn write_choice(request: &TurnRequest, plan: &Plan, names: &NameMap, losses: &mu
     if choice.is_none() && parallel.is_none() {
         return None;
     }
-    if request.tools.is_empty() && choice.is_none() {
+    // The host refuses a choice among no tools; one that forces no call means nothing there.
+    if request.tools.is_empty() && matches!(choice, None | Some(Choice::Auto | Choice::None)) {
         return None;
     }
     let forced = matches!(choice, Some(Choice::Any | Choice::Named(..)));

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use toolgate_model::{Delivery, Grammar, Losses, Reply, TurnError, TurnEvent, TurnRequest, UsageReport, reply};
+use toolgate_model::{
+    Delivery, Grammar, Losses, Reply, TurnError, TurnEvent, TurnRequest, UsageReport, reply,
+};
 
 use super::exchange::examine_error;
 use super::{Verdict, context, crossing, essence};
@@ -47,7 +49,9 @@ pub(super) fn examine(dialect: &Dialect, bytes: &[u8], request: &Arc<TurnRequest
             }
             Err(error) => faults.push(format!("the stream does not fold: {error}")),
         },
-        Err(error) if ends_properly(bytes) && !tells_error(bytes) => faults.push(format!("the stream is not read: {error}")),
+        Err(error) if ends_properly(bytes) && !tells_error(bytes) => {
+            faults.push(format!("the stream is not read: {error}"));
+        }
         Err(error) => examine_stream_error(&error, request, faults),
     }
 }
@@ -60,7 +64,9 @@ pub fn read(dialect: &Dialect, bytes: &[u8], split: usize) -> ReadStream {
     let mut feed = || -> Result<(), TurnError> {
         for piece in bytes.chunks(split.min(bytes.len().max(1))) {
             decoder.push(piece);
-            while let Some(frame) = decoder.next_frame().map_err(|error| TurnError::upstream(error.to_string()))? {
+            while let Some(frame) =
+                decoder.next_frame().map_err(|error| TurnError::upstream(error.to_string()))?
+            {
                 reader.frame(frame, &mut events)?;
             }
         }
@@ -81,19 +87,33 @@ pub fn write(dialect: &Dialect, events: &[TurnEvent], request: &Arc<TurnRequest>
 }
 
 /// Written in its own dialect and read again, the stream folds into the same reply.
-fn rewrite(dialect: &Dialect, events: &[TurnEvent], reply: &Reply, request: &Arc<TurnRequest>, faults: &mut Verdict) {
+fn rewrite(
+    dialect: &Dialect,
+    events: &[TurnEvent],
+    reply: &Reply,
+    request: &Arc<TurnRequest>,
+    faults: &mut Verdict,
+) {
     let (bytes, _) = write(dialect, events, request);
     let again = read(dialect, &bytes, usize::MAX);
     match again.end.map(|()| reply::fold(again.events)) {
         Ok(Ok(again)) if again == *reply => {}
-        Ok(Ok(again)) => faults.push(format!("written again the stream says other: {}", unlike(reply, &again))),
+        Ok(Ok(again)) => {
+            faults.push(format!("written again the stream says other: {}", unlike(reply, &again)));
+        }
         Ok(Err(error)) => faults.push(format!("written again the stream does not fold: {error}")),
         Err(error) => faults.push(format!("written again the stream is not read: {error}")),
     }
 }
 
 /// Written in the other dialects and read there, the stream says the same up to reported losses.
-fn cross(dialect: &Dialect, events: &[TurnEvent], reply: &Reply, request: &Arc<TurnRequest>, faults: &mut Verdict) {
+fn cross(
+    dialect: &Dialect,
+    events: &[TurnEvent],
+    reply: &Reply,
+    request: &Arc<TurnRequest>,
+    faults: &mut Verdict,
+) {
     let reply = crossing::settled(reply);
     let mut settler = toolgate_model::settle::Settler::new();
     let events: Vec<TurnEvent> = events.iter().cloned().map(|event| settler.event(event)).collect();
@@ -131,7 +151,9 @@ fn examine_stream_error(error: &TurnError, request: &Arc<TurnRequest>, faults: &
         dialect.client.reply_writer(context(request)).error(error, &mut bytes);
         match read(dialect, &bytes, usize::MAX).end {
             Err(told) if told.kind == error.kind && told.message == error.message => {}
-            Err(told) => faults.push(format!("error streamed in {name} became {:?}: {}", told.kind, told.message)),
+            Err(told) => {
+                faults.push(format!("error streamed in {name} became {:?}: {}", told.kind, told.message));
+            }
             Ok(()) => faults.push(format!("error streamed in {name} was taken for a reply")),
         }
     }

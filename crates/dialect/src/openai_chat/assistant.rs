@@ -155,23 +155,21 @@ fn function_block(
 ) -> ToolCall {
     let FunctionCallIn { name, arguments, extra: inner } = call;
     let (id, extras) = call_id(id, nested_extras(extra, "function", inner), new_id);
-    let arguments = arguments.map(arguments_text).unwrap_or_default();
+    let arguments = arguments.as_ref().map(arguments_text).unwrap_or_default();
     ToolCall { id: id.into(), name: name.into(), kind: CallKind::Function, arguments, extras }
 }
 
 // T23
 fn call_id(id: Option<String>, mut extras: Extras, new_id: impl FnOnce() -> String) -> (String, Extras) {
-    match id.filter(|id| !id.is_empty()) {
-        Some(id) => (id, extras),
-        None => {
-            extras.mark(ID, marks::NO_ID);
-            (new_id(), extras)
-        }
+    if let Some(id) = id.filter(|id| !id.is_empty()) {
+        return (id, extras);
     }
+    extras.mark(ID, marks::NO_ID);
+    (new_id(), extras)
 }
 
 // T34
-fn arguments_text(arguments: JsonText) -> String {
+fn arguments_text(arguments: &JsonText) -> String {
     match serde_json::from_str::<String>(arguments.as_str()) {
         Ok(text) => text,
         Err(_) => arguments.as_str().to_owned(),

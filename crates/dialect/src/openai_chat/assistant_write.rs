@@ -140,8 +140,6 @@ pub(super) fn write<'a>(
 impl<'a> AssistantOut<'a> {
     fn call(&mut self, call: &'a ToolCall, id: &'a str, voice: Voice<'a>, losses: &mut Losses) {
         let name = voice.names.to_host(call.name.as_str());
-        let id =
-            if call.extras.is_marked(ID, marks::NO_ID) && voice.origin == Origin::Native { "" } else { id };
         if call.kind == CallKind::Custom {
             let (extra, inner) = write_nested(&call.extras, "custom", voice.place, losses);
             let custom = CustomCallOut { name, input: &call.arguments, extra: inner };

@@ -14,6 +14,8 @@ use super::stream_wire::{CallDelta, Str};
 
 /// The most calls of one reply; a host that begins more is broken or hostile.
 const MAX_CALLS: usize = 1024;
+/// The most input that is held for a call whose name has not come.
+const MAX_HELD_BYTES: usize = 1024 * 1024;
 /// The longest id we make up.
 const MAX_ID_CHARS: usize = 64;
 
@@ -75,6 +77,11 @@ impl Calls {
             call.name.push_str(&Str::text(input.name));
             call.kind = kind;
             call.held.push_str(&text);
+            if call.held.len() > MAX_HELD_BYTES {
+                return Err(TurnError::upstream(
+                    "the host sent a tool call's input without ever naming the tool",
+                ));
+            }
             if !call.name.is_empty() && (!call.id.is_empty() || !call.held.is_empty()) {
                 call.begin(at, reply_id, sequencer, out);
             }
@@ -120,13 +127,10 @@ impl Calls {
         };
         // T5: some hosts give every call the index 0; another id and a name begin another call.
         let is_other = |call: &Call| is_named && !id.is_empty() && !call.id.is_empty() && call.id != id;
-        match known.filter(|at| !is_other(&self.0[*at])) {
-            Some(at) => at,
-            None => {
-                self.0.push(Call::new(delta.index));
-                self.0.len() - 1
-            }
-        }
+        known.filter(|at| !is_other(&self.0[*at])).unwrap_or_else(|| {
+            self.0.push(Call::new(delta.index));
+            self.0.len() - 1
+        })
     }
 }
 

@@ -185,7 +185,7 @@ pub(super) fn write_part<'a>(part: &'a Part, place: &str, losses: &mut Losses) -
             let extra = text.extras.write(ID, place, losses);
             Some(PartOut::Typed(TypedPart::Text { text: Cow::Borrowed(&text.text), extra }))
         }
-        Part::Image(image) => write_image(image, place, losses),
+        Part::Image(image) => Some(write_image(image, place, losses)),
         Part::Audio(Audio { data, format, extras }) => {
             let (extra, inner) = write_nested(extras, "input_audio", place, losses);
             Some(PartOut::Typed(TypedPart::InputAudio {
@@ -193,28 +193,28 @@ pub(super) fn write_part<'a>(part: &'a Part, place: &str, losses: &mut Losses) -
                 extra,
             }))
         }
-        Part::Document(document) => write_document(document, place, losses),
+        Part::Document(document) => Some(write_document(document, place, losses)),
         Part::Opaque(opaque) => opaque.write(ID, place, losses).map(PartOut::Opaque),
     }
 }
 
-fn write_image<'a>(image: &'a Image, place: &str, losses: &mut Losses) -> Option<PartOut<'a>> {
+fn write_image<'a>(image: &'a Image, place: &str, losses: &mut Losses) -> PartOut<'a> {
     let url: Cow<'a, str> = match &image.source {
         Source::Url(url) => Cow::Borrowed(url),
         Source::Base64 { media_type, data } => Cow::Owned(Source::data_url(media_type, data)),
         Source::Text(_) | Source::File { .. } => {
             losses.add(format!("{place}.image"), "openai-chat takes images by address or as bytes only");
-            return Some(PartOut::text("[image not available]"));
+            return PartOut::text("[image not available]");
         }
     };
     let (extra, inner) = write_nested(&image.extras, "image_url", place, losses);
-    Some(PartOut::Typed(TypedPart::ImageUrl { image_url: UrlOut { url, extra: inner }, extra }))
+    PartOut::Typed(TypedPart::ImageUrl { image_url: UrlOut { url, extra: inner }, extra })
 }
 
 /// OpenAI refuses inline files without a name.
 const UNNAMED_FILE: &str = "document.pdf";
 
-fn write_document<'a>(document: &'a Document, place: &str, losses: &mut Losses) -> Option<PartOut<'a>> {
+fn write_document<'a>(document: &'a Document, place: &str, losses: &mut Losses) -> PartOut<'a> {
     let name = document.name.as_deref();
     let origin = Origin::of(&document.extras);
     let (file_data, file_id) = match &document.source {
@@ -224,7 +224,7 @@ fn write_document<'a>(document: &'a Document, place: &str, losses: &mut Losses) 
             let extra = document.extras.write(ID, place, losses);
             let text =
                 name.map_or(Cow::Borrowed(text.as_str()), |name| Cow::Owned(format!("{name}\n\n{text}")));
-            return Some(PartOut::Typed(TypedPart::Text { text, extra }));
+            return PartOut::Typed(TypedPart::Text { text, extra });
         }
         Source::Url(url) if origin == Origin::Native => (Some(Cow::Borrowed(url.as_str())), None),
         Source::Url(url) => {
@@ -232,18 +232,15 @@ fn write_document<'a>(document: &'a Document, place: &str, losses: &mut Losses) 
                 format!("{place}.document"),
                 "openai-chat takes no documents by address; the address is sent as text",
             );
-            return Some(PartOut::text(format!("[document: {url}]")));
+            return PartOut::text(format!("[document: {url}]"));
         }
         Source::File { .. } => {
             losses.add(format!("{place}.document"), "the file was uploaded to another provider");
-            return Some(PartOut::text("[document not available]"));
+            return PartOut::text("[document not available]");
         }
     };
     let (extra, inner) = write_nested(&document.extras, "file", place, losses);
     let must_be_named = file_data.is_some() && origin == Origin::Foreign;
     let filename = name.or(must_be_named.then_some(UNNAMED_FILE));
-    Some(PartOut::Typed(TypedPart::File {
-        file: FileOut { filename, file_data, file_id, extra: inner },
-        extra,
-    }))
+    PartOut::Typed(TypedPart::File { file: FileOut { filename, file_data, file_id, extra: inner }, extra })
 }

@@ -1,7 +1,7 @@
 //! Writes the conversation of a request.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use toolgate_model::pairing::HostIds;
@@ -56,7 +56,7 @@ pub(super) fn write<'a>(
         origin,
         out: Vec::new(),
         called: HashMap::new(),
-        moved: Vec::new(),
+        moved: HashSet::new(),
         losses,
     };
     writer.system(&request.system);
@@ -78,7 +78,7 @@ struct Writer<'a, 'l> {
     /// The tools called so far, by call id: a legacy result names its tool.
     called: HashMap<&'a str, &'a str>,
     /// Results already written behind their calls: message and place in it.
-    moved: Vec<(usize, usize)>,
+    moved: HashSet<(usize, usize)>,
     losses: &'l mut Losses,
 }
 
@@ -169,10 +169,9 @@ impl<'a> Writer<'a, '_> {
             Origin::Foreign => in_order.collect(),
         };
         for at in order {
-            if self.moved.contains(&(index, at)) {
+            if !self.moved.insert((index, at)) {
                 continue;
             }
-            self.moved.push((index, at));
             let Some(result) = results.results.get(at) else { continue };
             self.result(result, self.ids.result(index, at), hoisted);
         }

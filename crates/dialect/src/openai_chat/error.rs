@@ -39,7 +39,10 @@ pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
         Ok(json) => from_json(&json).unwrap_or_else(|| unknown_shape(status, body)),
         Err(_) => unknown_shape(status, body),
     };
-    error.kind = ErrorKind::from_status(status);
+    // `invalid_request_error` and the shapes without a type say nothing the status does not say better.
+    if matches!(error.kind, ErrorKind::InvalidRequest | ErrorKind::Upstream) {
+        error.kind = ErrorKind::from_status(status);
+    }
     error.status = Some(status);
     error
 }
@@ -60,9 +63,9 @@ fn from_json(json: &Value) -> Option<TurnError> {
         Some(Value::Null) | None => json,
         Some(detail) => detail,
     };
-    let message = match detail {
-        Value::String(text) => text.clone(),
-        _ => ["message", "detail", "error", "msg"].iter().find_map(|name| words(detail.get(*name)?))?,
+    let message = match detail.as_str() {
+        Some(text) => text.to_owned(),
+        None => ["message", "detail", "error", "msg"].iter().find_map(|name| words(detail.get(*name)?))?,
     };
     let code = match detail.get("code") {
         Some(Value::String(code)) => Some(code.clone()),

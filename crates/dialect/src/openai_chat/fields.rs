@@ -63,7 +63,7 @@ pub(super) fn merge(into: &mut Fields, more: Fields) {
             (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
             (Some(Value::Array(old)), Value::Array(new)) => old.extend(new),
             (Some(Value::String(old)), Value::String(new)) if CONTINUED.contains(&name.as_str()) => {
-                old.push_str(&new)
+                old.push_str(&new);
             }
             (_, value) => {
                 into.insert(name, value);

@@ -71,7 +71,7 @@ impl Meter for ChatMeter {
     }
 }
 
-/// Whether the field whose name ends here is `null`: most frames say so of usage and finish_reason.
+/// Whether the field whose name ends here is `null`: most frames say so of `usage` and `finish_reason`.
 fn is_null(bytes: &[u8], name_end: usize) -> bool {
     let value = bytes[name_end..].iter().position(|byte| !matches!(byte, b':' | b' '));
     value.is_some_and(|at| bytes[name_end + at..].starts_with(b"null"))

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
-use toolgate_model::{Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, Translated, TurnError};
+use toolgate_model::{
+    Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, ToolCall, Translated, TurnError,
+};
 
 use super::assistant;
 use super::assistant_write::{self, AssistantOut, CallForm, Voice};
@@ -215,7 +217,7 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
         message_extras.mark(ID, marks::EMPTY_CONTENT);
     }
     let message =
-        assistant_write::write(blocks, &message_extras, voice, |_, call| call.id.as_str(), &mut losses);
+        assistant_write::write(blocks, &message_extras, voice, |_, call| written_call_id(call), &mut losses);
     let out = ReplyOut {
         id: written_id(head, context),
         object: "chat.completion",
@@ -233,6 +235,11 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     // Nothing in it can fail to serialise: keys are strings and numbers finite.
     let value = serde_json::to_vec(&out).unwrap_or_default();
     Translated { value, losses }
+}
+
+/// What a host left out stays out for its own clients; in a history every call gets an id.
+fn written_call_id(call: &ToolCall) -> &str {
+    if call.extras.is_marked(ID, marks::NO_ID) { "" } else { call.id.as_str() }
 }
 
 /// Joins whole replies to the same request into one with several choices. As this API defines it for `n`, the

@@ -162,7 +162,9 @@ fn read_delivery(stream: Option<bool>, options: Option<StreamOptionsIn>, extra: 
 
 fn read_conversation(messages: Vec<MessageIn>, losses: &mut Losses) -> Vec<Message> {
     let mut conversation = Conversation::default();
-    messages.into_iter().for_each(|message| conversation.push(message));
+    for message in messages {
+        conversation.push(message);
+    }
     let mut messages = conversation.messages;
     pairing::repair(&mut messages, losses); // T25
     messages

@@ -106,6 +106,7 @@ struct SchemaOut<'a> {
 /// Writes the body.
 pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
+    let request = &*pairing::mended(request, &mut losses); // T25
     let names = host_names(request, &NAME_RULES);
     let ids = pairing::host_ids(&request.messages, &ID_RULES);
     let origin = Origin::of(&request.extras);
@@ -184,11 +185,10 @@ fn all_functions(tools: &[Tool]) -> bool {
 fn write_delivery(delivery: Delivery, origin: Origin, mut options: Fields) -> (Option<bool>, Fields) {
     let Delivery::Stream(report) = delivery else { return (None, options) };
     let include_usage = match (report, origin) {
-        (UsageReport::Included, _) => Some(true),
+        // The other dialects' streams always end with token counts.
+        (UsageReport::Included, _) | (UsageReport::Default, Origin::Foreign) => Some(true),
         (UsageReport::Omitted, _) => Some(false),
         (UsageReport::Default, Origin::Native) => None,
-        // The other dialects' streams always end with token counts.
-        (UsageReport::Default, Origin::Foreign) => Some(true),
     };
     options.extend(include_usage.map(|include| ("include_usage".to_owned(), Value::from(include))));
     (Some(true), options)

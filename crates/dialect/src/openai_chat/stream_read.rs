@@ -13,7 +13,7 @@ use toolgate_model::{
 
 use super::calls::Calls;
 use super::fields::{extras, merge};
-use super::stream_wire::{CallDelta, ChoiceIn, ChunkIn, ContentIn, DeltaIn, Str};
+use super::stream_wire::{CallDelta, ChoiceIn, ChunkIn, ContentIn, DeltaIn, Str, UsageField};
 use super::usage::UsageIn;
 use super::wire::PartIn;
 use super::{ID, assistant, error, marks, reply};
@@ -107,10 +107,15 @@ impl ChatReader {
             }
         }
         // T13
-        if usage.is_some_and(|usage| usage.is_none()) {
-            self.end_mark = EndMark::Demanded;
-        }
-        if let Some(usage) = usage.flatten().and_then(read_usage).or(beside) {
+        let usage = match usage {
+            UsageField::Absent => None,
+            UsageField::Null => {
+                self.end_mark = EndMark::Demanded;
+                None
+            }
+            UsageField::Given(usage) => read_usage(usage),
+        };
+        if let Some(usage) = usage.or(beside) {
             if self.stage == Stage::Speaking {
                 out.push(TurnEvent::Usage(usage.clone()));
             }
@@ -138,7 +143,10 @@ impl ChatReader {
         };
         if let (None, Some(id)) = (&self.head.id, told(&chunk.id)) {
             self.head.id = Some(id.into());
-            self.head.created = chunk.created.and_then(|number| reply::seconds(number.get()));
+        }
+        if self.head.created.is_none() {
+            let told = chunk.created.and_then(|number| reply::seconds(number.get()));
+            self.head.created = told.filter(|seconds| *seconds > 0);
         }
         if let (None, Some(model)) = (&self.head.model, told(&chunk.model)) {
             self.head.model = Some(model.into());
@@ -157,7 +165,11 @@ impl ChatReader {
         }
         match finish_reason {
             None => {}
-            Some(word) if word.0.is_empty() => self.ending = Ending::Empty,
+            Some(word) if word.0.is_empty() => {
+                if matches!(self.ending, Ending::NotYet) {
+                    self.ending = Ending::Empty;
+                }
+            }
             Some(word) => {
                 self.begin(out);
                 self.close(out);
@@ -219,7 +231,7 @@ impl ChatReader {
             Block::Text(text) => self.say(Key::Text, Cow::Owned(text.text), out),
             Block::Refusal(text) => self.say(Key::Refusal, Cow::Owned(text.text), out),
             Block::Reasoning(thought) => {
-                self.think(Cow::Owned(thought.text()), Some(marks::REASONING_PART), out)
+                self.think(Cow::Owned(thought.text()), Some(marks::REASONING_PART), out);
             }
             Block::Opaque(opaque) => {
                 self.begin(out);
@@ -315,7 +327,7 @@ impl ReplyReader for ChatReader {
         if chunk.error.is_some() {
             return Err(error::read_in_band(data));
         }
-        if chunk.choices.is_none() && chunk.usage.is_none() && chunk.id.is_none() {
+        if chunk.choices.is_none() && matches!(chunk.usage, UsageField::Absent) && chunk.id.is_none() {
             return Err(TurnError::upstream("the host's stream holds JSON that is no chat completion chunk"));
         }
         self.chunk(chunk, out)

@@ -31,17 +31,28 @@ pub(super) struct ChunkIn<'a> {
     pub(super) service_tier: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) choices: Option<Vec<ChoiceIn<'a>>>,
-    /// `Some(None)` for `null`.
-    #[serde(borrow, default, deserialize_with = "present")]
-    pub(super) usage: Option<Option<&'a RawValue>>,
+    #[serde(borrow, default)]
+    pub(super) usage: UsageField<'a>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }
 
-fn present<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<&'de RawValue>>, D::Error> {
-    Option::deserialize(field).map(Some)
+/// `null` is not the same as nothing here: it announces token counts.
+#[derive(Default)]
+pub(super) enum UsageField<'a> {
+    #[default]
+    Absent,
+    Null,
+    Given(&'a RawValue),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for UsageField<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let given = Option::<&'de RawValue>::deserialize(deserializer)?;
+        Ok(given.map_or(Self::Null, Self::Given))
+    }
 }
 
 #[derive(Deserialize)]

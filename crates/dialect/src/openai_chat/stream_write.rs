@@ -110,7 +110,7 @@ impl ChatWriter {
     /// Ends a stream of several choices: the token counts of all together, if the client asked for them, then
     /// `[DONE]`.
     pub fn close(&mut self, usage: Option<&Usage>, out: &mut Vec<u8>) {
-        if let Some(usage) = usage.filter(|_| self.wants_usage()) {
+        if let Some(usage) = usage.filter(|_| self.wants_usage() && !self.opening.is_empty()) {
             self.usage_chunk(usage, out);
         }
         write_data(b"[DONE]", out);
@@ -135,13 +135,6 @@ impl ChatWriter {
         } else {
             ReasoningForm::Content
         };
-        #[derive(Serialize)]
-        struct Opening<'a> {
-            id: String,
-            object: &'static str,
-            created: u64,
-            model: &'a str,
-        }
         let opening = Opening {
             id: reply::written_id(head, &self.context),
             object: "chat.completion.chunk",
@@ -155,13 +148,13 @@ impl ChatWriter {
         self.chunk(
             r#"{"role":"assistant","content":""}"#,
             &Ending { finish_reason: None, extra: Fields::new() },
-            extra,
+            &extra,
             out,
         );
     }
 
     /// Any chunk with a choice; deltas of text take the shorter way of [`ChatWriter::text_delta`].
-    fn chunk(&self, delta: &str, ending: &Ending<'_>, extra: Fields, out: &mut Vec<u8>) {
+    fn chunk(&self, delta: &str, ending: &Ending<'_>, extra: &Fields, out: &mut Vec<u8>) {
         let mut data = self.opening.clone();
         data.extend_from_slice(b",\"choices\":[{\"index\":");
         data.extend_from_slice(self.choice.to_string().as_bytes());
@@ -170,7 +163,7 @@ impl ChatWriter {
         data.push(b',');
         data.extend_from_slice(inner(&json(ending)));
         data.extend_from_slice(b"}]");
-        push_fields(&extra, &mut data);
+        push_fields(extra, &mut data);
         data.push(b'}');
         write_data(&data, out);
     }
@@ -241,7 +234,7 @@ impl ChatWriter {
     }
 
     fn plain_chunk(&self, delta: &str, out: &mut Vec<u8>) {
-        self.chunk(delta, &Ending { finish_reason: None, extra: Fields::new() }, Fields::new(), out);
+        self.chunk(delta, &Ending { finish_reason: None, extra: Fields::new() }, &Fields::new(), out);
     }
 
     fn delta(&mut self, delta: &Delta, out: &mut Vec<u8>) {
@@ -335,7 +328,7 @@ impl ChatWriter {
             late.insert("usage".to_owned(), usage);
         }
         let delta = String::from_utf8(json(&message)).unwrap_or_default();
-        self.chunk(&delta, &Ending { finish_reason: Some(word), extra: choice }, late, out);
+        self.chunk(&delta, &Ending { finish_reason: Some(word), extra: choice }, &late, out);
         if closes {
             self.close(usage, out);
         }
@@ -377,6 +370,15 @@ impl ReplyWriter for ChatWriter {
     fn losses(&mut self) -> Losses {
         std::mem::take(&mut self.losses)
     }
+}
+
+/// What every chunk begins with.
+#[derive(Serialize)]
+struct Opening<'a> {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
 }
 
 /// What stands beside a delta.

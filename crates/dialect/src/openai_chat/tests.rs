@@ -44,7 +44,9 @@ fn read_stream(frames: &[&str]) -> Result<Vec<TurnEvent>, TurnError> {
         }
     }
     reader.end(&mut events)?;
-    events.iter().for_each(|event| grammar.accept(event).unwrap());
+    for event in &events {
+        grammar.accept(event).unwrap();
+    }
     Ok(events)
 }
 
@@ -69,7 +71,9 @@ fn last(finish_reason: &str) -> String {
 fn write_stream(context: ReplyContext, events: Vec<TurnEvent>) -> Vec<String> {
     let mut writer = DIALECT.reply_writer(context);
     let mut bytes = Vec::new();
-    events.into_iter().for_each(|event| writer.event(event, &mut bytes));
+    for event in events {
+        writer.event(event, &mut bytes);
+    }
     frames(&bytes)
 }
 

@@ -79,13 +79,11 @@ fn read_choice_object(mut fields: Fields) -> Choice {
         }
     };
     let name = fields.get(&tag).unwrap_or(&Value::Null).get("name").and_then(Value::as_str);
-    match name {
-        Some(name) => Choice::Named(name.into(), kind),
-        None => {
-            fields.shift_remove("type");
-            Choice::Provider(opaque(&tag, fields))
-        }
+    if let Some(name) = name {
+        return Choice::Named(name.into(), kind);
     }
+    fields.shift_remove("type");
+    Choice::Provider(opaque(&tag, fields))
 }
 
 /// A tool as it is written.

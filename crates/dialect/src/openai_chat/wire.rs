@@ -230,14 +230,14 @@ pub(super) struct CustomCallIn {
 impl<'de> Tagged<'de> for CallIn {
     fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Function {
+        struct FunctionFields {
             id: Option<String>,
             function: FunctionCallIn,
             #[serde(flatten)]
             extra: Fields,
         }
         #[derive(Deserialize)]
-        struct Custom {
+        struct CustomFields {
             id: Option<String>,
             custom: CustomCallIn,
             #[serde(flatten)]
@@ -245,15 +245,15 @@ impl<'de> Tagged<'de> for CallIn {
         }
         Ok(match tag {
             "function" => {
-                let Function { id, function, extra } = Function::deserialize(fields)?;
+                let FunctionFields { id, function, extra } = FunctionFields::deserialize(fields)?;
                 Self::Function { id, function, extra }
             }
             "" => {
-                let Function { id, function, extra } = Function::deserialize(fields)?;
+                let FunctionFields { id, function, extra } = FunctionFields::deserialize(fields)?;
                 Self::Untyped { id, function, extra }
             }
             "custom" => {
-                let Custom { id, custom, extra } = Custom::deserialize(fields)?;
+                let CustomFields { id, custom, extra } = CustomFields::deserialize(fields)?;
                 Self::Custom { id, custom, extra }
             }
             other => Self::Other(opaque(other, Fields::deserialize(fields)?)),
@@ -290,24 +290,24 @@ pub(super) struct CustomToolIn {
 impl<'de> Tagged<'de> for ToolIn {
     fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Function {
+        struct FunctionFields {
             function: FunctionToolIn,
             #[serde(flatten)]
             extra: Fields,
         }
         #[derive(Deserialize)]
-        struct Custom {
+        struct CustomFields {
             custom: CustomToolIn,
             #[serde(flatten)]
             extra: Fields,
         }
         Ok(match tag {
             "function" => {
-                let Function { function, extra } = Function::deserialize(fields)?;
+                let FunctionFields { function, extra } = FunctionFields::deserialize(fields)?;
                 Self::Function { function, extra }
             }
             "custom" => {
-                let Custom { custom, extra } = Custom::deserialize(fields)?;
+                let CustomFields { custom, extra } = CustomFields::deserialize(fields)?;
                 Self::Custom { custom, extra }
             }
             "" => return Err(D::Error::custom("a tool needs a `type`: use function or custom")),
@@ -336,7 +336,7 @@ pub(super) struct SchemaIn {
 impl<'de> Tagged<'de> for FormatIn {
     fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Schema {
+        struct SchemaFields {
             json_schema: SchemaIn,
             #[serde(flatten)]
             extra: Fields,
@@ -345,7 +345,7 @@ impl<'de> Tagged<'de> for FormatIn {
             "text" => Self::Text(Fields::deserialize(fields)?),
             "json_object" => Self::JsonObject(Fields::deserialize(fields)?),
             "json_schema" => {
-                let Schema { json_schema, extra } = Schema::deserialize(fields)?;
+                let SchemaFields { json_schema, extra } = SchemaFields::deserialize(fields)?;
                 Self::JsonSchema { json_schema, extra }
             }
             other => {

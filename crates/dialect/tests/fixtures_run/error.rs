@@ -25,7 +25,7 @@ struct ErrorCase {
 }
 
 /// Runs one fixture.
-pub fn check(path: &Path) -> datatest_stable::Result<()> {
+pub(crate) fn check(path: &Path) -> datatest_stable::Result<()> {
     let case: ErrorCase = load(path)?;
     let body = case.body.as_str().map_or_else(|| case.body.to_string(), str::to_owned);
     let error = dialect(&case.upstream)?.upstream.read_error(case.status, body.as_bytes());

@@ -8,22 +8,21 @@ use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder, write_event};
 use super::matching::Matcher;
 
 /// The bytes of a stream of these frames.
-pub fn bytes(frames: &[Value]) -> Vec<u8> {
+pub(crate) fn bytes(frames: &[Value]) -> Vec<u8> {
     let mut out = Vec::new();
     for frame in frames {
-        match frame {
-            Value::String(lines) => {
-                out.extend_from_slice(lines.as_bytes());
-                out.extend_from_slice(b"\n\n");
-            }
-            other => write_event(event_name(other), other.to_string().as_bytes(), &mut out),
+        if let Value::String(lines) = frame {
+            out.extend_from_slice(lines.as_bytes());
+            out.extend_from_slice(b"\n\n");
+        } else {
+            write_event(event_name(frame), frame.to_string().as_bytes(), &mut out);
         }
     }
     out
 }
 
 /// The bytes are exactly the expected frames.
-pub fn check(expect: &[Value], stream: &[u8]) -> Result<(), String> {
+pub(crate) fn check(expect: &[Value], stream: &[u8]) -> Result<(), String> {
     let expect = decode(&bytes(expect))?;
     let found = decode(stream)?;
     let mut matcher = Matcher::default();
@@ -39,7 +38,7 @@ pub fn check(expect: &[Value], stream: &[u8]) -> Result<(), String> {
 }
 
 /// Cuts a stream into the name and data of its events.
-pub fn decode(stream: &[u8]) -> Result<Vec<(String, String)>, String> {
+pub(crate) fn decode(stream: &[u8]) -> Result<Vec<(String, String)>, String> {
     let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
     decoder.push(stream);
     let mut frames = Vec::new();

@@ -14,13 +14,13 @@ const OPEN: &str = "...";
 
 /// Compares the values of one fixture.
 #[derive(Debug, Default)]
-pub struct Matcher {
+pub(crate) struct Matcher {
     named: HashMap<String, Value>,
 }
 
 impl Matcher {
     /// The first place where the value is not as expected.
-    pub fn difference(&mut self, expect: &Value, found: &Value) -> Option<String> {
+    pub(crate) fn difference(&mut self, expect: &Value, found: &Value) -> Option<String> {
         self.at("", expect, found)
     }
 

@@ -1,12 +1,12 @@
 //! Runs fixtures: one module for each kind, and how expectations are matched.
 
-pub mod error;
-pub mod frames;
-pub mod matching;
-pub mod ping;
-pub mod reply;
-pub mod request;
-pub mod sse;
+pub(crate) mod error;
+pub(crate) mod frames;
+pub(crate) mod matching;
+pub(crate) mod ping;
+pub(crate) mod reply;
+pub(crate) mod request;
+pub(crate) mod sse;
 
 use std::path::Path;
 
@@ -16,23 +16,23 @@ use toolgate_dialect::registry::{self, Dialect};
 use toolgate_model::{ErrorKind, Losses, TurnError};
 
 /// What a check gives: nothing, or what is wrong.
-pub type Outcome = Result<(), String>;
+pub(crate) type Outcome = Result<(), String>;
 
 /// Reads a fixture; an unknown or missing field is an error, so that no expectation is skipped by a slip.
-pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read the fixture: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("not a fixture of this kind: {error}"))
 }
 
 /// The dialect a fixture names.
-pub fn dialect(name: &str) -> Result<&'static Dialect, String> {
+pub(crate) fn dialect(name: &str) -> Result<&'static Dialect, String> {
     registry::find(name).ok_or_else(|| format!("no dialect is called `{name}`"))
 }
 
 /// The error a fixture expects.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ExpectedError {
+pub(crate) struct ExpectedError {
     status: u16,
     message_contains: String,
     kind: Option<String>,
@@ -40,7 +40,7 @@ pub struct ExpectedError {
 
 impl ExpectedError {
     /// Status, kind and message are as expected.
-    pub fn check(&self, error: &TurnError) -> Outcome {
+    pub(crate) fn check(&self, error: &TurnError) -> Outcome {
         if error.status() != self.status {
             return Err(format!("the error's status is {} and not {}: {error}", error.status(), self.status));
         }
@@ -55,7 +55,7 @@ impl ExpectedError {
 }
 
 /// Exactly the expected places were reported as lost, in any order.
-pub fn check_losses(expect: &[String], losses: &Losses) -> Outcome {
+pub(crate) fn check_losses(expect: &[String], losses: &Losses) -> Outcome {
     let mut found: Vec<&str> = losses.iter().map(|loss| loss.place.as_str()).collect();
     let mut wanted: Vec<&str> = expect.iter().map(String::as_str).collect();
     found.sort_unstable();

@@ -26,7 +26,7 @@ struct PingCase {
 }
 
 /// Runs one fixture.
-pub fn check(path: &Path) -> datatest_stable::Result<()> {
+pub(crate) fn check(path: &Path) -> datatest_stable::Result<()> {
     let case: PingCase = load(path)?;
     let request = Arc::new(TurnRequest::new("some-model", Vec::new()));
     let mut writer = dialect(&case.client)?.client.reply_writer(context(&request));

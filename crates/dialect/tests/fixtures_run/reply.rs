@@ -63,7 +63,7 @@ struct Streamed {
 }
 
 /// Runs one fixture.
-pub fn check(path: &Path) -> datatest_stable::Result<()> {
+pub(crate) fn check(path: &Path) -> datatest_stable::Result<()> {
     let case: ReplyCase = load(path)?;
     let (upstream, client) = (dialect(&case.upstream)?, dialect(&case.client)?);
     let request =
@@ -191,13 +191,11 @@ fn handed_over(events: Vec<TurnEvent>, from: &Dialect, to: &Dialect, names: &Nam
     events.into_iter().map(|event| own_name(event, names)).map(settle).collect()
 }
 
-fn own_name(event: TurnEvent, names: &NameMap) -> TurnEvent {
-    match event {
-        TurnEvent::BlockStarted(BlockStart::ToolCall { id, name, kind }) => {
-            TurnEvent::BlockStarted(BlockStart::ToolCall { id, name: names.to_client(name), kind })
-        }
-        other => other,
+fn own_name(mut event: TurnEvent, names: &NameMap) -> TurnEvent {
+    if let TurnEvent::BlockStarted(BlockStart::ToolCall { name, .. }) = &mut event {
+        *name = names.to_client(name.clone());
     }
+    event
 }
 
 fn read_request(source: &RequestSource) -> Result<TurnRequest, String> {

@@ -33,7 +33,7 @@ struct RequestCase {
 }
 
 /// Runs one fixture.
-pub fn check(path: &Path) -> datatest_stable::Result<()> {
+pub(crate) fn check(path: &Path) -> datatest_stable::Result<()> {
     let case: RequestCase = load(path)?;
     match (translate(&case)?, &case.expect_error) {
         (Ok(()), None) => Ok(()),

@@ -46,7 +46,7 @@ enum End {
 }
 
 /// Runs one fixture.
-pub fn check(path: &Path) -> datatest_stable::Result<()> {
+pub(crate) fn check(path: &Path) -> datatest_stable::Result<()> {
     let case: SseCase = load(path)?;
     let bytes: Vec<u8> = case.bytes.iter().flat_map(|piece| piece.bytes().iter().copied()).collect();
     for split in SPLITS {

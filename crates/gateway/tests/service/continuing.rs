@@ -11,7 +11,7 @@ use crate::replies;
 fn id_in(stream: &str) -> String {
     let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     let events = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    let last = events.filter(|event| event["type"] == "response.completed").last().expect("it completes");
+    let last = events.rev().find(|event| event["type"] == "response.completed").expect("it completes");
     last["response"]["id"].as_str().expect("an id").to_owned()
 }
 
@@ -35,9 +35,10 @@ async fn a_response_is_continued_whole_and_streamed() {
         .as_array()
         .expect("messages")
         .iter()
-        .map(|message| match &message["content"] {
-            Value::String(text) => text.clone(),
-            blocks => blocks[0]["text"].as_str().unwrap_or_default().to_owned(),
+        .map(|message| {
+            let content = &message["content"];
+            let text = content.as_str().or_else(|| content[0]["text"].as_str());
+            text.unwrap_or_default().to_owned()
         })
         .collect();
     assert_eq!(said, ["one", "hi there", "two", "hi there", "three"]);

@@ -75,9 +75,9 @@ fn a_call_without_an_id_gets_one_for_everybody_else() {
     let ids: Vec<_> = reply
         .blocks
         .iter()
-        .map(|block| match block {
-            Block::ToolCall(call) => call.id.as_str(),
-            other => panic!("{other:?}"),
+        .map(|block| {
+            let Block::ToolCall(call) = block else { panic!("{block:?}") };
+            call.id.as_str()
         })
         .collect();
     assert_eq!(ids, ["call_0_x1", "call_1_x1"]); // T23
@@ -170,6 +170,13 @@ fn errors_in_every_shape() {
     let by_the_book = r#"{"error": {"message": "no such model", "type": "invalid_request_error", "param": "model", "code": "model_not_found"}}"#;
     check(404, by_the_book, ErrorKind::NotFound, "no such model", Some("model_not_found"));
     check(422, r#"{"error": {"message": "bad", "code": 17}}"#, ErrorKind::InvalidRequest, "bad", Some("17"));
+    check(
+        429,
+        r#"{"error": {"message": "pay", "type": "insufficient_quota"}}"#,
+        ErrorKind::Billing,
+        "pay",
+        None,
+    );
     check(400, r#"{"error": "just text"}"#, ErrorKind::InvalidRequest, "just text", None);
     check(400, r#"{"detail": [{"loc": ["body"]}]}"#, ErrorKind::InvalidRequest, "loc", None);
     check(401, r#"{"message": "who are you"}"#, ErrorKind::Authentication, "who are you", None);

@@ -132,9 +132,9 @@ fn the_model_holds_what_was_said() {
     let calls: Vec<_> = assistant
         .content
         .iter()
-        .map(|block| match block {
-            Block::ToolCall(call) => (call.kind, call.arguments.as_str()),
-            other => panic!("{other:?}"),
+        .map(|block| {
+            let Block::ToolCall(call) = block else { panic!("{block:?}") };
+            (call.kind, call.arguments.as_str())
         })
         .collect();
     assert_eq!(calls, [(CallKind::Function, r#"{"a":1}"#), (CallKind::Custom, "x")]); // T34

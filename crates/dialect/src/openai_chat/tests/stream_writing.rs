@@ -32,13 +32,13 @@ fn finished(stop: StopReason) -> TurnEvent {
     TurnEvent::Finished(Finish { stop, usage, ..Finish::default() })
 }
 
-fn asked(fields: Value) -> ReplyContext {
+fn asked(fields: &Value) -> ReplyContext {
     let mut body = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "x"}]});
     body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     context(read_request(&body))
 }
 
-/// The deltas of every chunk, and the last finish_reason.
+/// The deltas of every chunk, and why it ended.
 fn check(context: ReplyContext, events: Vec<TurnEvent>, expect: &[Value], finish_reason: &str) {
     let frames = write_stream(context, events);
     let (done, chunks) = frames.split_last().unwrap();
@@ -68,7 +68,7 @@ fn text_then_calls_with_dense_indices() {
     let more =
         |index: u32, text: &str| json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]});
     check(
-        asked(json!({})),
+        asked(&json!({})),
         events,
         &[
             json!({"role": "assistant", "content": ""}),
@@ -109,7 +109,7 @@ fn thoughts_and_refusals() {
     ]);
     events.push(finished(StopReason::Refusal));
     check(
-        asked(json!({})),
+        asked(&json!({})),
         events,
         &[
             json!({"role": "assistant", "content": ""}),
@@ -130,7 +130,7 @@ fn the_legacy_form_for_clients_that_offer_functions() {
     events.extend(call("b", CallKind::Function, &["{}"]));
     events.push(finished(StopReason::ToolUse));
     check(
-        asked(json!({"functions": [{"name": "f"}]})),
+        asked(&json!({"functions": [{"name": "f"}]})),
         events,
         &[
             json!({"role": "assistant", "content": ""}),
@@ -146,11 +146,11 @@ fn the_legacy_form_for_clients_that_offer_functions() {
 #[test]
 fn token_counts_come_to_those_who_asked() {
     let events = || vec![started(), finished(StopReason::EndTurn)];
-    let asked_for = write_stream(asked(json!({"stream_options": {"include_usage": true}})), events());
+    let asked_for = write_stream(asked(&json!({"stream_options": {"include_usage": true}})), events());
     let usage: Value = serde_json::from_str(&asked_for[2]).unwrap();
     assert_eq!((&usage["choices"], &usage["usage"]["total_tokens"]), (&json!([]), &json!(3)));
     assert_eq!(asked_for[3], "[DONE]");
-    let unasked = write_stream(asked(json!({})), events());
+    let unasked = write_stream(asked(&json!({})), events());
     assert!(unasked.len() == 3 && !unasked.concat().contains("usage"));
 }
 
