@@ -13,6 +13,12 @@ use toolgate_model::TurnError;
 
 use super::failure::Host;
 
+/// Chunks that wait together go on together, up to about this many bytes.
+const MAX_JOINED_BYTES: usize = 16 * 1024;
+
+/// Room for a handful of a model's frames.
+const USUAL_JOINED_BYTES: usize = 2 * 1024;
+
 /// The body of a host's answer. Dropping it ends the request at the host (T20).
 pub(super) struct HostBody {
     incoming: Incoming,
@@ -21,12 +27,41 @@ pub(super) struct HostBody {
     last_bytes: Instant,
     /// Rings when the host may have been silent for too long. It is moved only when it rings, not with every chunk.
     alarm: Pin<Box<Sleep>>,
+    gathered: Gathered,
+    turn: Turn,
+    /// How the body ended, while bytes that came before are still to be given.
+    ended: Option<Option<TurnError>>,
+}
+
+/// Bytes that came and were not given yet.
+enum Gathered {
+    Nothing,
+    /// One chunk, as it came.
+    One(Bytes),
+    Several(BytesMut),
+}
+
+/// Whose turn it is to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Ours,
+    /// The connection had its chance to hand over the next chunk, if it has one.
+    Given,
 }
 
 impl HostBody {
     pub(super) fn new(incoming: Incoming, host: &Host, idle: Duration) -> Self {
         let alarm = Box::pin(tokio::time::sleep(idle));
-        Self { incoming, host: host.clone(), idle, last_bytes: Instant::now(), alarm }
+        Self {
+            incoming,
+            host: host.clone(),
+            idle,
+            last_bytes: Instant::now(),
+            alarm,
+            gathered: Gathered::Nothing,
+            turn: Turn::Ours,
+            ended: None,
+        }
     }
 
     pub(super) fn host(&self) -> &Host {
@@ -40,7 +75,55 @@ impl HostBody {
     }
 
     /// The next bytes; `None` at the end of the body.
+    ///
+    /// The connection is a task of its own that hands over one chunk at a time, even where it has read many at once.
+    /// So after each chunk it gets a turn to hand over the next, and only when it has none the bytes go on: several
+    /// chunks then cost one write to the client instead of one each. A lone chunk waits for one turn, which is
+    /// microseconds.
     pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>> {
+        loop {
+            if let Some(ended) = &self.ended {
+                let rest = self.gathered.take().map(Ok);
+                return Poll::Ready(rest.or_else(|| ended.clone().map(Err)));
+            }
+            match self.poll_chunk(cx) {
+                Poll::Ready(Some(Ok(bytes))) => {
+                    self.turn = Turn::Ours;
+                    self.gathered.add(bytes);
+                    if self.incoming.is_end_stream() {
+                        self.ended = Some(None);
+                    } else if self.gathered.len() >= MAX_JOINED_BYTES {
+                        return Poll::Ready(self.gathered.take().map(Ok));
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => self.ended = Some(Some(error)),
+                Poll::Ready(None) => self.ended = Some(None),
+                Poll::Pending if matches!(self.gathered, Gathered::Nothing) => return Poll::Pending,
+                Poll::Pending if self.turn == Turn::Ours => {
+                    self.turn = Turn::Given;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Pending => return Poll::Ready(self.gathered.take().map(Ok)),
+            }
+        }
+    }
+
+    /// The whole body, at most `limit` bytes of it.
+    pub(super) async fn collect(mut self, limit: usize) -> Result<Bytes, TurnError> {
+        let mut whole = Gathered::Nothing;
+        while !self.incoming.is_end_stream() {
+            let Some(bytes) = poll_fn(|cx| self.poll_chunk(cx)).await else { break };
+            whole.add(bytes?);
+            if whole.len() > limit {
+                return Err(self.host.too_large(limit));
+            }
+        }
+        Ok(whole.take().unwrap_or_default())
+    }
+
+    /// The next chunk as the connection hands it over.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>> {
         loop {
             match Pin::new(&mut self.incoming).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => {
@@ -59,22 +142,6 @@ impl HostBody {
         }
     }
 
-    /// The whole body, at most `limit` bytes of it.
-    pub(super) async fn collect(mut self, limit: usize) -> Result<Bytes, TurnError> {
-        let Some(first) = poll_fn(|cx| self.poll_bytes(cx)).await else { return Ok(Bytes::new()) };
-        let first = first?;
-        let Some(second) = poll_fn(|cx| self.poll_bytes(cx)).await else { return Ok(first) };
-        let mut whole = BytesMut::from(first);
-        whole.extend_from_slice(&second?);
-        while let Some(bytes) = poll_fn(|cx| self.poll_bytes(cx)).await {
-            whole.extend_from_slice(&bytes?);
-            if whole.len() > limit {
-                return Err(self.host.too_large(limit));
-            }
-        }
-        Ok(whole.freeze())
-    }
-
     /// Ready when the host has been silent for too long.
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
@@ -84,6 +151,41 @@ impl HostBody {
                 return Poll::Ready(());
             }
             self.alarm.as_mut().reset(patience_ends);
+        }
+    }
+}
+
+impl Gathered {
+    fn add(&mut self, bytes: Bytes) {
+        *self = match std::mem::replace(self, Self::Nothing) {
+            Self::Nothing => Self::One(bytes),
+            Self::One(first) => {
+                let mut several =
+                    BytesMut::with_capacity((first.len() + bytes.len()).max(USUAL_JOINED_BYTES));
+                several.extend_from_slice(&first);
+                several.extend_from_slice(&bytes);
+                Self::Several(several)
+            }
+            Self::Several(mut several) => {
+                several.extend_from_slice(&bytes);
+                Self::Several(several)
+            }
+        };
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::One(bytes) => bytes.len(),
+            Self::Several(bytes) => bytes.len(),
+        }
+    }
+
+    fn take(&mut self) -> Option<Bytes> {
+        match std::mem::replace(self, Self::Nothing) {
+            Self::Nothing => None,
+            Self::One(bytes) => Some(bytes),
+            Self::Several(bytes) => Some(bytes.freeze()),
         }
     }
 }
