@@ -4,12 +4,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_util::stream::Stream;
+use toolgate_dialect::ReplyReader;
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
-use toolgate_dialect::{NameMap, ReplyReader};
-use toolgate_model::{BlockStart, TurnError, TurnEvent};
+use toolgate_model::{TurnError, TurnEvent};
 
 use super::MAX_CLOSING;
 use super::body::HostBody;
+use super::calls::ClientCalls;
 use crate::turn::Batch;
 
 /// A stream of events that reads as many frames at a time as have arrived.
@@ -17,7 +18,7 @@ pub(super) struct HostEvents {
     body: HostBody,
     decoder: SseDecoder,
     reader: Box<dyn ReplyReader>,
-    names: NameMap,
+    calls: ClientCalls,
     /// Read before anybody asked for it.
     first: Option<Batch>,
     state: State,
@@ -33,9 +34,9 @@ enum State {
 }
 
 impl HostEvents {
-    pub(super) fn new(body: HostBody, reader: Box<dyn ReplyReader>, names: NameMap) -> Self {
+    pub(super) fn new(body: HostBody, reader: Box<dyn ReplyReader>, calls: ClientCalls) -> Self {
         let decoder = SseDecoder::new(MAX_FRAME_BYTES);
-        Self { body, decoder, reader, names, first: None, state: State::Open }
+        Self { body, decoder, reader, calls, first: None, state: State::Open }
     }
 
     /// Ready when the first event is there, which the stream then gives as usual.
@@ -70,7 +71,7 @@ impl HostEvents {
                 Some(Err(error)) => Err(error),
                 None => self.end(&mut batch),
             };
-            rename(&self.names, &mut batch.events);
+            self.calls.restore(&mut batch.events);
             self.note_finish(&batch.events);
             if let Err(error) = outcome {
                 self.state = State::Failed(error);
@@ -115,17 +116,5 @@ impl Stream for HostEvents {
             return Poll::Ready(Some(Ok(first)));
         }
         self.poll_batch(cx)
-    }
-}
-
-/// Gives tools the client's own names back (T24).
-pub(super) fn rename(names: &NameMap, events: &mut [TurnEvent]) {
-    if names.is_empty() {
-        return;
-    }
-    for event in events {
-        if let TurnEvent::BlockStarted(BlockStart::ToolCall { name, .. }) = event {
-            *name = names.to_client(std::mem::replace(name, "".into()));
-        }
     }
 }

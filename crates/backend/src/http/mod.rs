@@ -1,6 +1,7 @@
 //! A host that speaks one of our dialects over HTTP.
 
 mod body;
+mod calls;
 mod client;
 mod events;
 mod failure;
@@ -150,7 +151,7 @@ impl Inner {
                 AnswerBody::Relay(Box::new(relay))
             }
             (ReplyForm::Stream, mode) => {
-                let mut events = HostEvents::new(body, self.dialect.reply_reader(), mode.names());
+                let mut events = HostEvents::new(body, self.dialect.reply_reader(), mode.calls());
                 poll_fn(|cx| events.poll_first(cx)).await?;
                 AnswerBody::Events(Box::pin(events))
             }
@@ -160,7 +161,7 @@ impl Inner {
                 let reply = self.dialect.read_reply(&bytes)?;
                 losses.append(reply.losses);
                 let mut batch = Batch::from(reply.value.into_events());
-                events::rename(&mode.names(), &mut batch.events);
+                mode.calls().restore(&mut batch.events);
                 AnswerBody::Events(Box::pin(futures_util::stream::iter([Ok(batch)])))
             }
         };

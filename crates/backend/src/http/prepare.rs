@@ -1,9 +1,10 @@
 //! The body for a host: the client's own bytes where they will do, else the request written in the host's dialect.
 
 use bytes::Bytes;
-use toolgate_dialect::{NameMap, UpstreamDialect};
+use toolgate_dialect::UpstreamDialect;
 use toolgate_model::{Losses, TurnError};
 
+use super::calls::ClientCalls;
 use super::splice::replace_model;
 use crate::turn::Turn;
 
@@ -18,15 +19,15 @@ pub(super) struct Prepared {
 pub(super) enum Mode {
     /// The client speaks the host's dialect and sees its bytes.
     Relay,
-    /// The reply is read; tools get the client's names back.
-    Translate(NameMap),
+    /// The reply is read; calls get their client's form back.
+    Translate(ClientCalls),
 }
 
 impl Mode {
-    pub(super) fn names(&self) -> NameMap {
+    pub(super) fn calls(&self) -> ClientCalls {
         match self {
-            Self::Relay => NameMap::default(),
-            Self::Translate(names) => names.clone(),
+            Self::Relay => ClientCalls::default(),
+            Self::Translate(calls) => calls.clone(),
         }
     }
 }
@@ -47,7 +48,8 @@ pub(super) fn prepare(dialect: &dyn UpstreamDialect, turn: &Turn) -> Result<Prep
             ),
         ));
     };
-    Ok(Prepared { body, losses: written.losses, mode: Mode::Translate(written.names) })
+    let mode = Mode::Translate(ClientCalls::new(written.names, &turn.request));
+    Ok(Prepared { body, losses: written.losses, mode })
 }
 
 fn with_host_model(body: &Bytes, turn: &Turn) -> Option<Bytes> {

@@ -144,7 +144,8 @@ fn the_printed_curl_line_works() {
 
 #[test]
 fn a_start_says_what_it_found() {
-    let gateway = Running::without_config();
+    let mut gateway = Running::without_config();
+    gateway.curl_line();
     for found in ["no file", "toolgate.db", "demo", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"] {
         assert!(gateway.greeting.contains(found), "{found} is missing:\n{}", gateway.greeting);
     }

@@ -24,7 +24,7 @@ pub(crate) fn run(home: &TempDir, arguments: &[&str]) -> Output {
 /// A running gateway; ends with the value.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
-    /// What it printed up to and including the ready line.
+    /// What it printed so far: the ready line, and all up to the curl line once that was asked for.
     pub(crate) greeting: String,
     pub(crate) child: Child,
     stdout: BufReader<ChildStdout>,
@@ -69,6 +69,7 @@ impl Running {
         while !line.trim_start().starts_with("curl ") {
             line.clear();
             assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "no curl line came");
+            self.greeting.push_str(&line);
         }
         line
     }
