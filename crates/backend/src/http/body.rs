@@ -30,7 +30,14 @@ pub(super) struct HostBody {
     gathered: Gathered,
     turn: Turn,
     /// How the body ended, while bytes that came before are still to be given.
-    ended: Option<Option<TurnError>>,
+    end: End,
+}
+
+/// How the body ended.
+enum End {
+    NotYet,
+    Clean,
+    Broken(TurnError),
 }
 
 /// Bytes that came and were not given yet.
@@ -60,7 +67,7 @@ impl HostBody {
             alarm,
             gathered: Gathered::Nothing,
             turn: Turn::Ours,
-            ended: None,
+            end: End::NotYet,
         }
     }
 
@@ -82,22 +89,25 @@ impl HostBody {
     /// microseconds.
     pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>> {
         loop {
-            if let Some(ended) = &self.ended {
-                let rest = self.gathered.take().map(Ok);
-                return Poll::Ready(rest.or_else(|| ended.clone().map(Err)));
+            match &self.end {
+                End::NotYet => {}
+                End::Clean => return Poll::Ready(self.gathered.take().map(Ok)),
+                End::Broken(error) => {
+                    return Poll::Ready(Some(self.gathered.take().ok_or_else(|| error.clone())));
+                }
             }
             match self.poll_chunk(cx) {
                 Poll::Ready(Some(Ok(bytes))) => {
                     self.turn = Turn::Ours;
                     self.gathered.add(bytes);
                     if self.incoming.is_end_stream() {
-                        self.ended = Some(None);
+                        self.end = End::Clean;
                     } else if self.gathered.len() >= MAX_JOINED_BYTES {
                         return Poll::Ready(self.gathered.take().map(Ok));
                     }
                 }
-                Poll::Ready(Some(Err(error))) => self.ended = Some(Some(error)),
-                Poll::Ready(None) => self.ended = Some(None),
+                Poll::Ready(Some(Err(error))) => self.end = End::Broken(error),
+                Poll::Ready(None) => self.end = End::Clean,
                 Poll::Pending if matches!(self.gathered, Gathered::Nothing) => return Poll::Pending,
                 Poll::Pending if self.turn == Turn::Ours => {
                     self.turn = Turn::Given;
