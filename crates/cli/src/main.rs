@@ -12,6 +12,7 @@ mod config;
 mod doctor;
 mod environment;
 mod keys;
+mod log_writer;
 mod logging;
 mod serve;
 mod signals;

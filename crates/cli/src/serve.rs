@@ -26,7 +26,13 @@ const ENDED_BY_SIGNAL: u8 = 130;
 /// Runs the gateway until it is told to stop.
 pub(crate) fn run(options: &Options, environment: &Environment) -> anyhow::Result<ExitCode> {
     let loaded = config::load(options.config.as_deref(), options.listen, environment)?;
-    logging::start(options.log, environment)?;
+    let log = logging::start(options.log, environment)?;
+    let outcome = serve_logged(loaded, options, environment);
+    log.flush();
+    outcome
+}
+
+fn serve_logged(loaded: Loaded, options: &Options, environment: &Environment) -> anyhow::Result<ExitCode> {
     for warning in &loaded.warnings {
         tracing::warn!("{}", warning.for_the_log());
     }
