@@ -1,0 +1,280 @@
+//! Whether what looks like markup inside a value ends the value or belongs to it (P7 to P11).
+//!
+//! A closing tag counts only when what follows it is structure too: the next parameter, the end of the call, the next
+//! call. Whole examples inside a value are balanced: their own closing tags close them and nothing else.
+
+use super::lex::{Element, End, Family, Lex, Tag, tag, word};
+use crate::plan::{Rules, Slot, Slots};
+use crate::recovery::Recovery;
+use crate::value::Ending;
+
+/// How far the parser looks past a closing tag, in bytes. With a held line end this stays under 300 characters.
+pub(crate) const MAX_LOOKAHEAD: usize = 290;
+/// How many examples may lie in one another; deeper ones are not balanced.
+const MAX_NEST: usize = 32;
+/// Tags that some models put around calls. They mean nothing.
+pub(crate) const WRAPPERS: [&str; 5] =
+    ["function_calls", "tool_calls", "tool_call", "function_call", "invokes"];
+
+/// An open tag of an example inside a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nested {
+    Call,
+    Parameter,
+}
+
+/// What the value's scanner knows when it meets a `<`.
+pub(crate) struct Scene<'s> {
+    pub(crate) rules: &'s Rules,
+    pub(crate) slots: &'s Slots,
+    pub(crate) family: Family,
+    /// The open parameter as the model wrote it.
+    pub(crate) parameter: &'s str,
+    pub(crate) nest: &'s [Nested],
+    pub(crate) at_line_start: bool,
+}
+
+/// What a `<` inside a value is.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Verdict {
+    Wait,
+    /// So many bytes of the value.
+    Data(usize, Nesting),
+    Close(Close),
+}
+
+/// How a value ends.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Close {
+    /// The closing tags to consume.
+    pub(crate) len: usize,
+    pub(crate) ending: Ending,
+    pub(crate) recovery: Option<Recovery>,
+}
+
+/// What data does to the examples that are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nesting {
+    Keep,
+    Push(Nested),
+    PopParameter,
+    PopCall,
+}
+
+/// What comes after a closing tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follower {
+    /// Exactly what the syntax allows.
+    Structure,
+    /// Prose or foreign markup: accepted, but not in strict mode.
+    Loose,
+    /// The next parameter, by its exact name in the schema.
+    KnownParameter,
+    /// A parameter that the schema does not know.
+    OtherParameter,
+    /// The call went on to another call without its own closing tag.
+    UnclosedCall,
+}
+
+impl Scene<'_> {
+    /// Judges `rest`, which begins with an opening bracket.
+    pub(crate) fn judge(&self, rest: &str, end: End) -> Verdict {
+        let visible = &rest[..rest.floor_char_boundary(MAX_LOOKAHEAD)];
+        let end = if visible.len() < rest.len() { End::Limit } else { end };
+        let tag = match tag(visible, end) {
+            Lex::Wait => return Verdict::Wait,
+            Lex::Absent => return Verdict::Data(first_char(visible), Nesting::Keep),
+            Lex::Found(tag) => tag,
+        };
+        match &tag.element {
+            Element::ParameterClose => self.value_close(visible, &tag, end),
+            Element::Close(name) if *name == self.parameter => self.value_close(visible, &tag, end),
+            Element::CallClose(family) if *family == self.family => self.call_close(visible, &tag, end),
+            Element::CallOpen(family, _) if *family == self.family => self.push(&tag, Nested::Call),
+            Element::ParameterOpen(name, _) => self.parameter_open(&tag, name),
+            Element::CallClose(_)
+            | Element::CallOpen(..)
+            | Element::Open(_)
+            | Element::Close(_)
+            | Element::Other => Verdict::Data(tag.len, Nesting::Keep),
+        }
+    }
+
+    /// P8, P10, P11
+    fn value_close(&self, visible: &str, first: &Tag<'_>, end: End) -> Verdict {
+        let balances =
+            self.nest.last() == Some(&Nested::Parameter) && first.element == Element::ParameterClose;
+        let data = Verdict::Data(first.len, if balances { Nesting::PopParameter } else { Nesting::Keep });
+        let mut run = first.len;
+        let mut recovery = (first.element != Element::ParameterClose).then_some(Recovery::WrongClose);
+        let follower = loop {
+            let (at, _) = after_spaces(visible, run);
+            if at == visible.len() {
+                break at_end(end, Follower::UnclosedCall);
+            }
+            match tag(&visible[at..], end) {
+                Lex::Wait => break Lex::Wait,
+                Lex::Found(next) if self.is_value_close(&next) => {
+                    run = at + next.len;
+                    recovery = recovery.or(Some(Recovery::RepeatedClose));
+                }
+                Lex::Found(next) => break self.follower(visible, at, &next, end),
+                Lex::Absent => break self.trigger(&visible[at..], end, Follower::UnclosedCall),
+            }
+        };
+        let follower = match follower {
+            Lex::Wait => return Verdict::Wait,
+            Lex::Absent => return data,
+            Lex::Found(follower) => follower,
+        };
+        // An example's own closing tag, unless what follows can only be this call's: then the opening tag that
+        // seemed to begin an example was a mere mention.
+        let inside_example = balances && self.nest.contains(&Nested::Call);
+        let mention = balances && matches!(follower, Follower::OtherParameter | Follower::UnclosedCall);
+        if inside_example || mention {
+            return data;
+        }
+        let loose = matches!(follower, Follower::Loose).then_some(Recovery::TailDropped);
+        let unclosed = matches!(follower, Follower::UnclosedCall).then_some(Recovery::MissingCallClose);
+        if self.rules.is_strict() && (loose.or(unclosed).is_some()) {
+            return data;
+        }
+        // The recoveries after the call are recorded where the call is read.
+        Verdict::Close(Close { len: run, ending: Ending::Tag, recovery })
+    }
+
+    fn is_value_close(&self, tag: &Tag<'_>) -> bool {
+        match &tag.element {
+            Element::ParameterClose => true,
+            Element::Close(name) => *name == self.parameter,
+            Element::CallOpen(..)
+            | Element::CallClose(_)
+            | Element::ParameterOpen(..)
+            | Element::Open(_)
+            | Element::Other => false,
+        }
+    }
+
+    fn follower(&self, visible: &str, at: usize, next: &Tag<'_>, end: End) -> Lex<Follower> {
+        match &next.element {
+            Element::ParameterOpen(name, _) => match self.slots.slot(name) {
+                Slot::Free(_) => Lex::Found(Follower::KnownParameter),
+                Slot::Corrected(_) | Slot::Unknown => Lex::Found(Follower::OtherParameter),
+                Slot::Taken => Lex::Absent,
+            },
+            Element::CallClose(family) if *family == self.family => {
+                self.after_call(visible, at + next.len, end)
+            }
+            Element::CallOpen(family, name) if *family == self.family && self.rules.knows(name) => {
+                Lex::Found(Follower::UnclosedCall)
+            }
+            Element::CallClose(_)
+            | Element::CallOpen(..)
+            | Element::ParameterClose
+            | Element::Open(_)
+            | Element::Close(_)
+            | Element::Other => Lex::Absent,
+        }
+    }
+
+    /// What may come after the tag that closes a call.
+    fn after_call(&self, visible: &str, from: usize, end: End) -> Lex<Follower> {
+        let (at, spaced) = after_spaces(visible, from);
+        let prose = if spaced { Lex::Found(Follower::Loose) } else { Lex::Absent };
+        let rest = &visible[at..];
+        if rest.is_empty() {
+            return if end == End::Limit { prose } else { at_end(end, Follower::Structure) };
+        }
+        match self.trigger(rest, end, Follower::Structure) {
+            Lex::Absent => {}
+            found_or_wait => return found_or_wait,
+        }
+        let next = match tag(rest, end) {
+            Lex::Wait => return Lex::Wait,
+            Lex::Absent => return prose,
+            Lex::Found(next) => next,
+        };
+        match &next.element {
+            Element::CallOpen(_, name) if self.rules.knows(name) => Lex::Found(Follower::Structure),
+            Element::Close(name) if WRAPPERS.contains(name) => Lex::Found(Follower::Loose),
+            Element::CallOpen(..)
+            | Element::CallClose(_)
+            | Element::ParameterOpen(..)
+            | Element::ParameterClose => Lex::Absent,
+            Element::Open(_) | Element::Close(_) | Element::Other => prose,
+        }
+    }
+
+    /// P7: a value that only the call's own closing tag ends.
+    fn call_close(&self, visible: &str, tag: &Tag<'_>, end: End) -> Verdict {
+        let balances = self.nest.contains(&Nested::Call);
+        let data = Verdict::Data(tag.len, if balances { Nesting::PopCall } else { Nesting::Keep });
+        if balances || !self.at_line_start || self.rules.is_strict() {
+            return data;
+        }
+        match self.after_call(visible, tag.len, end) {
+            Lex::Wait => Verdict::Wait,
+            Lex::Found(Follower::Structure) => Verdict::Close(Close {
+                len: 0,
+                ending: Ending::Implicit,
+                recovery: Some(Recovery::MissingValueClose),
+            }),
+            Lex::Found(Follower::Loose) if is_wrapper_close(visible, tag.len) => Verdict::Close(Close {
+                len: 0,
+                ending: Ending::Implicit,
+                recovery: Some(Recovery::MissingValueClose),
+            }),
+            Lex::Found(_) | Lex::Absent => data,
+        }
+    }
+
+    /// P9: a value that only the next parameter ends.
+    fn parameter_open(&self, tag: &Tag<'_>, name: &str) -> Verdict {
+        let is_next = matches!(self.slots.slot(name), Slot::Free(_));
+        if self.nest.is_empty() && self.at_line_start && is_next && !self.rules.is_strict() {
+            let recovery = Some(Recovery::ImplicitClose);
+            return Verdict::Close(Close { len: 0, ending: Ending::Implicit, recovery });
+        }
+        self.push(tag, Nested::Parameter)
+    }
+
+    fn push(&self, tag: &Tag<'_>, nested: Nested) -> Verdict {
+        let fits = self.nest.len() < MAX_NEST && !tag.is_empty;
+        Verdict::Data(tag.len, if fits { Nesting::Push(nested) } else { Nesting::Keep })
+    }
+
+    fn trigger(&self, rest: &str, end: End, follower: Follower) -> Lex<Follower> {
+        match self.rules.trigger.as_deref().map_or(Lex::Absent, |trigger| word(rest, trigger, end)) {
+            Lex::Found(()) => Lex::Found(follower),
+            Lex::Wait => Lex::Wait,
+            Lex::Absent => Lex::Absent,
+        }
+    }
+}
+
+fn at_end(end: End, follower: Follower) -> Lex<Follower> {
+    match end {
+        End::More => Lex::Wait,
+        End::Clean => Lex::Found(follower),
+        End::Cut | End::Limit => Lex::Absent,
+    }
+}
+
+fn is_wrapper_close(visible: &str, from: usize) -> bool {
+    let (at, _) = after_spaces(visible, from);
+    match tag(&visible[at..], End::Limit) {
+        Lex::Found(Tag { element: Element::Close(name), .. }) => WRAPPERS.contains(&name),
+        Lex::Found(_) | Lex::Absent | Lex::Wait => false,
+    }
+}
+
+/// The position of the next character that is no space, and whether there was one before it.
+fn after_spaces(text: &str, from: usize) -> (usize, bool) {
+    let rest = &text[from..];
+    let at = from + rest.len() - rest.trim_start().len();
+    (at, at > from)
+}
+
+fn first_char(text: &str) -> usize {
+    text.chars().next().map_or(0, char::len_utf8)
+}
