@@ -112,6 +112,9 @@ impl Interpreter {
 
     /// Takes the upstream's next event. A value that was asked for and did not come is given up.
     pub fn event(&mut self, event: TurnEvent, out: &mut Vec<TurnEvent>) {
+        if matches!(self.progress, Progress::Finished) {
+            return;
+        }
         self.go_on(out);
         match event {
             TurnEvent::Started(_) if !matches!(self.progress, Progress::Before) => {}

@@ -288,9 +288,12 @@ impl Parser {
 
     /// Notes a heuristic. In strict mode it breaks the call it was used on.
     fn recover(&mut self, recovery: Recovery) {
+        // A wrapper opens and closes, a sentence has several lines: that is one use.
+        let repeats = matches!(recovery, Recovery::ForeignSyntax | Recovery::ProseAfterTrigger)
+            && self.recoveries.last() == Some(&recovery);
         if let Some(stage) = &mut self.stage {
             stage.broken = true;
-        } else if self.recoveries.len() < MAX_RECOVERIES {
+        } else if !repeats && self.recoveries.len() < MAX_RECOVERIES {
             self.recoveries.push(recovery);
         }
     }

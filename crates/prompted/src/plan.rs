@@ -133,6 +133,11 @@ impl Slots {
         Parameter::unknown(name.to_owned())
     }
 
+    /// True where the schema knows no parameter that was not written.
+    pub(crate) fn are_all_set(&self) -> bool {
+        self.set.iter().all(|set| *set)
+    }
+
     /// The required parameters that were not written.
     pub(crate) fn missing(&self) -> Vec<Parameter> {
         let parameters = self.tool.parameters.iter().zip(&self.set);

@@ -60,6 +60,14 @@ impl Parser {
         if trimmed.is_empty() {
             return Step::Stop;
         }
+        match self.section_end(trimmed, end) {
+            Lex::Found(len) => {
+                self.consume(spaces + len);
+                return Step::Again;
+            }
+            Lex::Wait => return Step::Stop,
+            Lex::Absent => {}
+        }
         match start(trimmed, &self.rules, end) {
             Lex::Wait => Step::Stop,
             Lex::Absent => self.leave_calls(spaces, out),
@@ -90,6 +98,19 @@ impl Parser {
                 self.open_json(None, 0);
                 Step::Again
             }
+        }
+    }
+
+    /// The end of the CDATA section that JSON arguments stood in.
+    fn section_end(&self, text: &str, end: End) -> Lex<usize> {
+        const SECTION_END: &str = "]]>";
+        if self.calls == self.calls_before {
+            return Lex::Absent;
+        }
+        match word(text, SECTION_END, end) {
+            Lex::Found(()) => Lex::Found(SECTION_END.len()),
+            Lex::Wait => Lex::Wait,
+            Lex::Absent => Lex::Absent,
         }
     }
 

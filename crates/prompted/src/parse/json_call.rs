@@ -64,9 +64,6 @@ impl Parser {
         };
         call.text.push_str(&body[..end]);
         self.consume(spaces + end);
-        if self.rest().starts_with("]]>") && call.name.is_some() {
-            self.consume("]]>".len());
-        }
         let read = self.read_json(&call);
         match read {
             Some(calls) => self.json_calls(calls, &call.lead, out),

@@ -32,6 +32,9 @@ pub(crate) struct Scene<'s> {
     pub(crate) parameter: &'s str,
     pub(crate) nest: &'s [Nested],
     pub(crate) at_line_start: bool,
+    /// A closing tag that closed nothing has been taken for text: from then on only another one may end the value.
+    /// Ending it by anything weaker would be a guess between two readings.
+    pub(crate) holds_close: bool,
 }
 
 /// What a `<` inside a value is.
@@ -59,6 +62,8 @@ pub(crate) enum Nesting {
     Push(Nested),
     PopParameter,
     PopCall,
+    /// A closing tag of nothing.
+    StrayClose,
 }
 
 /// What comes after a closing tag.
@@ -104,7 +109,8 @@ impl Scene<'_> {
     fn value_close(&self, visible: &str, first: &Tag<'_>, end: End) -> Verdict {
         let balances =
             self.nest.last() == Some(&Nested::Parameter) && first.element == Element::ParameterClose;
-        let data = Verdict::Data(first.len, if balances { Nesting::PopParameter } else { Nesting::Keep });
+        let data =
+            Verdict::Data(first.len, if balances { Nesting::PopParameter } else { Nesting::StrayClose });
         let mut run = first.len;
         let mut recovery = (first.element != Element::ParameterClose).then_some(Recovery::WrongClose);
         let follower = loop {
@@ -114,6 +120,8 @@ impl Scene<'_> {
             }
             match tag(&visible[at..], end) {
                 Lex::Wait => break Lex::Wait,
+                // The first closes the example, the second the value.
+                Lex::Found(next) if balances && self.is_value_close(&next) => return data,
                 Lex::Found(next) if self.is_value_close(&next) => {
                     run = at + next.len;
                     recovery = recovery.or(Some(Recovery::RepeatedClose));
@@ -209,7 +217,7 @@ impl Scene<'_> {
     fn call_close(&self, visible: &str, tag: &Tag<'_>, end: End) -> Verdict {
         let balances = self.nest.contains(&Nested::Call);
         let data = Verdict::Data(tag.len, if balances { Nesting::PopCall } else { Nesting::Keep });
-        if balances || !self.at_line_start || self.rules.is_strict() {
+        if balances || !self.at_line_start || self.holds_close || self.rules.is_strict() {
             return data;
         }
         match self.after_call(visible, tag.len, end) {
@@ -231,7 +239,8 @@ impl Scene<'_> {
     /// P9: a value that only the next parameter ends.
     fn parameter_open(&self, tag: &Tag<'_>, name: &str) -> Verdict {
         let is_next = matches!(self.slots.slot(name), Slot::Free(_));
-        if self.nest.is_empty() && self.at_line_start && is_next && !self.rules.is_strict() {
+        let certain = self.nest.is_empty() && self.at_line_start && !self.holds_close;
+        if certain && is_next && !self.rules.is_strict() {
             let recovery = Some(Recovery::ImplicitClose);
             return Verdict::Close(Close { len: 0, ending: Ending::Implicit, recovery });
         }

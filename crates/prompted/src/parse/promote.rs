@@ -19,9 +19,8 @@ impl Parser {
                 self.truncation = Some(Truncation::BeforeCall);
             }
             State::Calls | State::Tail | State::Inert => {}
-            State::Invoke(call)
-                if end == End::Clean && call.slots.missing().is_empty() && self.stage.is_none() =>
-            {
+            // Only a call that can have no further parameter is complete without its closing tag.
+            State::Invoke(call) if end == End::Clean && call.slots.are_all_set() && self.stage.is_none() => {
                 self.recover(Recovery::MissingCallClose);
                 self.complete(call, out);
                 self.decline(out);

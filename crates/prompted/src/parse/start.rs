@@ -87,12 +87,10 @@ fn toolify(visible: &str, from: usize, end: End) -> Lex<Start> {
         scan.expect("<tool>")?;
         let name = scan.until('<')?;
         scan.expect("</tool>")?;
-        if scan.expect("<args_json>") == Err(Lex::Absent) {
+        if !scan.optional("<args_json>")? {
             scan.expect("<args>")?;
         }
-        if scan.expect("<![CDATA[") == Err(Lex::Wait) {
-            return Err(Lex::Wait);
-        }
+        scan.optional("<![CDATA[")?;
         Ok(name.trim().to_owned())
     })();
     match header {
@@ -120,6 +118,15 @@ impl<'t> Scan<'t> {
                 Ok(())
             }
             other => Err(other),
+        }
+    }
+
+    /// True where the literal is there.
+    fn optional(&mut self, literal: &str) -> Result<bool, Lex<()>> {
+        match self.expect(literal) {
+            Ok(()) => Ok(true),
+            Err(Lex::Wait) => Err(Lex::Wait),
+            Err(Lex::Absent | Lex::Found(())) => Ok(false),
         }
     }
 

@@ -24,6 +24,7 @@ pub(crate) struct Value {
     body: Body,
     nest: Vec<Nested>,
     at_line_start: bool,
+    holds_close: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -36,7 +37,15 @@ enum Body {
 
 impl Value {
     pub(super) fn new(parameter: Parameter, written: String, markup: Markup) -> Self {
-        Self { parameter, written, markup, body: Body::Ahead, nest: Vec::new(), at_line_start: false }
+        Self {
+            parameter,
+            written,
+            markup,
+            body: Body::Ahead,
+            nest: Vec::new(),
+            at_line_start: false,
+            holds_close: false,
+        }
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -49,6 +58,7 @@ impl Value {
     fn nest(&mut self, nesting: Nesting) {
         match nesting {
             Nesting::Keep => {}
+            Nesting::StrayClose => self.holds_close = true,
             Nesting::Push(nested) => self.nest.push(nested),
             Nesting::PopParameter => {
                 self.nest.pop();
@@ -208,6 +218,7 @@ impl Parser {
         let mut scene = self.scene(call, value);
         scene.nest = &[];
         scene.at_line_start = true;
+        scene.holds_close = false;
         match scene.judge(tag, end) {
             Verdict::Wait => CdataEnd::Wait,
             Verdict::Data(..) => CdataEnd::Data(1),
@@ -228,6 +239,7 @@ impl Parser {
             parameter: &value.written,
             nest: &value.nest,
             at_line_start: value.at_line_start,
+            holds_close: value.holds_close,
         }
     }
 
