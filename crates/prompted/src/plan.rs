@@ -133,9 +133,9 @@ impl Slots {
         Parameter::unknown(name.to_owned())
     }
 
-    /// True where the schema knows no parameter that was not written.
+    /// True where something was written and the schema knows no parameter that was not.
     pub(crate) fn are_all_set(&self) -> bool {
-        self.set.iter().all(|set| *set)
+        !self.set.is_empty() && self.set.iter().all(|set| *set)
     }
 
     /// The required parameters that were not written.

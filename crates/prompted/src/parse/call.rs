@@ -196,6 +196,9 @@ impl Parser {
     }
 
     fn invoke_tag(&mut self, mut call: Box<Call>, tag: &Tag<'_>, out: &mut Vec<Piece>) -> Step {
+        if tag.spelling == Spelling::Unquoted {
+            self.recover(Recovery::ForeignSyntax);
+        }
         match &tag.element {
             Element::CallClose(family) if *family == call.family => {
                 self.consume(tag.len);

@@ -44,6 +44,9 @@ pub(crate) enum Verdict {
     /// So many bytes of the value.
     Data(usize, Nesting),
     Close(Close),
+    /// A closing tag in the wrong place, and on a later line a tag of the call, perhaps with a slip in it. Taking
+    /// them for text would lose an argument in silence.
+    Broken,
 }
 
 /// How a value ends.
@@ -88,14 +91,20 @@ impl Scene<'_> {
         let end = if visible.len() < rest.len() { End::Limit } else { end };
         let tag = match tag(visible, end) {
             Lex::Wait => return Verdict::Wait,
+            Lex::Absent if is_slip(visible) => {
+                return Verdict::Data(first_char(visible), Nesting::StrayClose);
+            }
             Lex::Absent => return Verdict::Data(first_char(visible), Nesting::Keep),
             Lex::Found(tag) => tag,
         };
         match &tag.element {
             Element::ParameterClose => self.value_close(visible, &tag, end),
             Element::Close(name) if *name == self.parameter => self.value_close(visible, &tag, end),
+            Element::Open(_) | Element::Close(_) | Element::Other if is_slip(visible) => {
+                Verdict::Data(tag.len, Nesting::StrayClose)
+            }
             Element::CallClose(family) if *family == self.family => self.call_close(visible, &tag, end),
-            Element::CallOpen(family, _) if *family == self.family => self.push(&tag, Nested::Call),
+            Element::CallOpen(family, _) if *family == self.family => self.call_open(visible, &tag, end),
             Element::ParameterOpen(name, _) => self.parameter_open(&tag, name),
             Element::CallClose(_)
             | Element::CallOpen(..)
@@ -132,7 +141,12 @@ impl Scene<'_> {
         };
         let follower = match follower {
             Lex::Wait => return Verdict::Wait,
-            Lex::Absent => return data,
+            Lex::Absent if balances => return data,
+            Lex::Absent => match slip_follows(visible, run, end) {
+                Lex::Found(()) => return Verdict::Broken,
+                Lex::Wait => return Verdict::Wait,
+                Lex::Absent => return data,
+            },
             Lex::Found(follower) => follower,
         };
         // An example's own closing tag, unless what follows can only be this call's: then the opening tag that
@@ -217,34 +231,52 @@ impl Scene<'_> {
     fn call_close(&self, visible: &str, tag: &Tag<'_>, end: End) -> Verdict {
         let balances = self.nest.contains(&Nested::Call);
         let data = Verdict::Data(tag.len, if balances { Nesting::PopCall } else { Nesting::Keep });
-        if balances || !self.at_line_start || self.holds_close || self.rules.is_strict() {
+        if balances || !self.at_line_start || (self.rules.is_strict() && !self.holds_close) {
             return data;
         }
         match self.after_call(visible, tag.len, end) {
             Lex::Wait => Verdict::Wait,
+            Lex::Found(Follower::Structure) if self.holds_close => Verdict::Broken,
             Lex::Found(Follower::Structure) => Verdict::Close(Close {
                 len: 0,
                 ending: Ending::Implicit,
                 recovery: Some(Recovery::MissingValueClose),
             }),
-            Lex::Found(Follower::Loose) if is_wrapper_close(visible, tag.len) => Verdict::Close(Close {
-                len: 0,
-                ending: Ending::Implicit,
-                recovery: Some(Recovery::MissingValueClose),
-            }),
+            Lex::Found(Follower::Loose) if !self.holds_close && is_wrapper_close(visible, tag.len) => {
+                Verdict::Close(Close {
+                    len: 0,
+                    ending: Ending::Implicit,
+                    recovery: Some(Recovery::MissingValueClose),
+                })
+            }
             Lex::Found(_) | Lex::Absent => data,
+        }
+    }
+
+    /// A call inside a value is an example if it goes on like a call, and a mere mention otherwise.
+    fn call_open(&self, visible: &str, opening: &Tag<'_>, end: End) -> Verdict {
+        let (at, _) = after_spaces(visible, opening.len);
+        let mention = Verdict::Data(opening.len, Nesting::Keep);
+        match tag(&visible[at..], end) {
+            Lex::Wait => Verdict::Wait,
+            Lex::Found(Tag { element: Element::ParameterOpen(..) | Element::CallClose(_), .. }) => {
+                self.push(opening, Nested::Call)
+            }
+            Lex::Found(_) | Lex::Absent => mention,
         }
     }
 
     /// P9: a value that only the next parameter ends.
     fn parameter_open(&self, tag: &Tag<'_>, name: &str) -> Verdict {
-        let is_next = matches!(self.slots.slot(name), Slot::Free(_));
-        let certain = self.nest.is_empty() && self.at_line_start && !self.holds_close;
-        if certain && is_next && !self.rules.is_strict() {
-            let recovery = Some(Recovery::ImplicitClose);
-            return Verdict::Close(Close { len: 0, ending: Ending::Implicit, recovery });
+        let is_next = self.nest.is_empty() && matches!(self.slots.slot(name), Slot::Free(_));
+        if !is_next || !self.at_line_start || (self.rules.is_strict() && !self.holds_close) {
+            return self.push(tag, Nested::Parameter);
         }
-        self.push(tag, Nested::Parameter)
+        if self.holds_close {
+            return Verdict::Broken;
+        }
+        let recovery = Some(Recovery::ImplicitClose);
+        Verdict::Close(Close { len: 0, ending: Ending::Implicit, recovery })
     }
 
     fn push(&self, tag: &Tag<'_>, nested: Nested) -> Verdict {
@@ -275,6 +307,37 @@ fn is_wrapper_close(visible: &str, from: usize) -> bool {
         Lex::Found(Tag { element: Element::Close(name), .. }) => WRAPPERS.contains(&name),
         Lex::Found(_) | Lex::Absent | Lex::Wait => false,
     }
+}
+
+/// Whether the next line begins with a tag of the call that has a slip in it.
+fn slip_follows(visible: &str, from: usize, end: End) -> Lex<()> {
+    const WITHOUT_BRACKET: [&str; 4] = ["parameter name=", "invoke name=", "/parameter>", "/invoke>"];
+    let (at, _) = after_spaces(visible, from);
+    let rest = &visible[at..];
+    if !visible[from..at].contains('\n') {
+        return Lex::Absent;
+    }
+    if is_slip(rest) {
+        return Lex::Found(());
+    }
+    let found = WITHOUT_BRACKET.iter().map(|slip| word(rest, slip, end)).find(|found| *found != Lex::Absent);
+    found.unwrap_or(Lex::Absent)
+}
+
+/// A tag that was meant to be one of a call's: its name, or all of its name but the last letters, and no valid rest.
+pub(crate) fn is_slip(text: &str) -> bool {
+    const MIN_LETTERS: usize = 5;
+    let Some(rest) = text.strip_prefix('<') else { return false };
+    let name = rest.strip_prefix('/').unwrap_or(rest);
+    let len = name.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(name.len());
+    let name = &name[..len];
+    let near = name.len() >= MIN_LETTERS
+        && ["parameter", "invoke"].iter().any(|tag| tag.starts_with(name) || name.starts_with(tag));
+    let valid = match tag(text, End::Limit) {
+        Lex::Found(tag) => !matches!(tag.element, Element::Open(_) | Element::Close(_) | Element::Other),
+        Lex::Absent | Lex::Wait => false,
+    };
+    near && !valid
 }
 
 /// The position of the next character that is no space, and whether there was one before it.

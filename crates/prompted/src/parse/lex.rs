@@ -77,6 +77,8 @@ pub(crate) enum Spelling {
     Dsml,
     /// `＜invoke …＞`.
     Wide,
+    /// `<invoke name=x>`.
+    Unquoted,
 }
 
 const OPENING: [char; 3] = ['<', '＜', '〈'];
@@ -135,6 +137,9 @@ fn read(text: &str) -> Result<Tag<'_>, Stop> {
     let name = cursor.name()?;
     let mut attributes = Attributes::default();
     let is_empty = cursor.attributes(&mut attributes)?;
+    if attributes.unquoted && spelling == Spelling::Plain {
+        spelling = Spelling::Unquoted;
+    }
     let element = element(name, closes, attributes);
     Ok(Tag { element, len: cursor.at, spelling, is_empty })
 }
@@ -146,6 +151,7 @@ struct Attributes<'t> {
     name: Option<&'t str>,
     string: Option<&'t str>,
     any: bool,
+    unquoted: bool,
 }
 
 fn element<'t>(tag: &'t str, closes: bool, attributes: Attributes<'t>) -> Element<'t> {
@@ -239,7 +245,12 @@ impl<'t> Cursor<'t> {
             return Err(Stop::NoTag);
         }
         self.spaces()?;
-        let value = self.quoted()?;
+        let value = if matches!(self.peek()?, '"' | '\'') {
+            self.quoted()?
+        } else {
+            attributes.unquoted = true;
+            self.bare_value()?
+        };
         attributes.any = true;
         match key {
             "name" => attributes.name = Some(value),
@@ -262,6 +273,15 @@ impl<'t> Cursor<'t> {
                 _ => {}
             }
         }
+    }
+
+    /// A name without quotes, or with one of the two forgotten.
+    fn bare_value(&mut self) -> Result<&'t str, Stop> {
+        let value = self.name()?;
+        if matches!(self.peek()?, '"' | '\'') {
+            self.next_char()?;
+        }
+        Ok(value)
     }
 
     fn direct_value(&mut self) -> Result<&'t str, Stop> {
@@ -313,12 +333,13 @@ mod tests {
             "<｜DSML｜parameter name=\"k\" string=\"false\">",
             Element::ParameterOpen("k".into(), StringMark::Json),
         );
+        check("<parameter name=k\">", Element::ParameterOpen("k".into(), StringMark::None));
         check("<function_calls>", Element::Open("function_calls"));
     }
 
     #[test]
     fn what_is_no_tag_is_seen_at_once() {
-        for text in ["< a", "<=", "<a=\n", "<invoke name=x", "<a b ", "<<", "<a\n", "<|x"] {
+        for text in ["< a", "<=", "<a=\n", "<invoke name=x/", "<a b ", "<<", "<a\n", "<|x"] {
             let text = format!("{text}!");
             assert_eq!(tag(&text, End::More), Lex::Absent, "{text}");
         }

@@ -18,7 +18,9 @@ impl Parser {
                 self.unstage(out);
                 self.truncation = Some(Truncation::BeforeCall);
             }
-            State::Calls | State::Tail | State::Inert => {}
+            // More calls could have come.
+            State::Calls | State::Inert => self.state = State::Inert,
+            State::Tail => {}
             // Only a call that can have no further parameter is complete without its closing tag.
             State::Invoke(call) if end == End::Clean && call.slots.are_all_set() && self.stage.is_none() => {
                 self.recover(Recovery::MissingCallClose);

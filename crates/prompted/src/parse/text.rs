@@ -1,6 +1,7 @@
 //! Prose: streams at once, and holds only the start of a line that may become a trigger, a fence or a reasoning tag
 //! (P1 to P6).
 
+use super::judge::is_slip;
 use super::lex::{Element, End, Lex, tag, word};
 use super::start::{AfterTrigger, Start, after_trigger, start};
 use super::{MAX_STAGED, Parser, Piece, State, Step, push_text};
@@ -316,6 +317,14 @@ impl Parser {
     pub(super) fn leave_calls(&mut self, spaces: usize, out: &mut Vec<Piece>) -> Step {
         if self.calls == self.calls_before {
             self.consume(spaces);
+            if self.produced {
+                push_text("\n", out);
+            }
+            if is_slip(self.rest()) {
+                // A call with a slip in its first tag: all of it is text, and so is what follows.
+                self.refuse(&format!("{}\n", self.rules.trigger.as_deref().unwrap_or_default()), out);
+                return Step::Again;
+            }
             self.recover(Recovery::ProseAfterTrigger);
             self.prose.seek = MAX_SEEK;
             self.prose.at_line_start = true;

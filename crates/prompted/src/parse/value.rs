@@ -58,7 +58,11 @@ impl Value {
     fn nest(&mut self, nesting: Nesting) {
         match nesting {
             Nesting::Keep => {}
-            Nesting::StrayClose => self.holds_close = true,
+            // A closing tag that fits no open example shows that there is none, only mentions.
+            Nesting::StrayClose => {
+                self.holds_close = true;
+                self.nest.clear();
+            }
             Nesting::Push(nested) => self.nest.push(nested),
             Nesting::PopParameter => {
                 self.nest.pop();
@@ -110,6 +114,11 @@ impl Parser {
                     self.state = State::Value(call, value);
                 }
                 Step::Stop
+            }
+            Outcome::Broken => {
+                self.emit(Piece::Arguments(json), out);
+                self.cut(Truncation::Malformed, out);
+                Step::Again
             }
             Outcome::Close(close) => {
                 self.consume(close.len);
@@ -168,6 +177,7 @@ impl Parser {
             match self.scene(call, value).judge(self.rest(), end) {
                 Verdict::Wait => return Outcome::Wait,
                 Verdict::Close(close) => return Outcome::Close(close),
+                Verdict::Broken => return Outcome::Broken,
                 Verdict::Data(len, nesting) => {
                     self.value_data(call, value, len, json);
                     value.nest(nesting);
@@ -221,7 +231,7 @@ impl Parser {
         scene.holds_close = false;
         match scene.judge(tag, end) {
             Verdict::Wait => CdataEnd::Wait,
-            Verdict::Data(..) => CdataEnd::Data(1),
+            Verdict::Data(..) | Verdict::Broken => CdataEnd::Data(1),
             Verdict::Close(close) => CdataEnd::Close(Close {
                 len: CDATA_CLOSE.len() + spaces + close.len,
                 // Inside a section every character counts.
@@ -260,6 +270,8 @@ enum Outcome {
     Begin(Body, usize),
     Wait,
     Close(Close),
+    /// Two readings are possible, and one of them loses an argument.
+    Broken,
 }
 
 enum CdataEnd {
@@ -285,7 +297,7 @@ impl Value {
 /// Where the next tag may begin. Wide brackets count only in a call that was opened with them.
 fn next_bracket(text: &str, spelling: Spelling) -> Option<usize> {
     match spelling {
-        Spelling::Plain | Spelling::Dsml => memchr::memchr(b'<', text.as_bytes()),
+        Spelling::Plain | Spelling::Unquoted | Spelling::Dsml => memchr::memchr(b'<', text.as_bytes()),
         Spelling::Wide => text.find(['<', '＜', '〈']),
     }
 }

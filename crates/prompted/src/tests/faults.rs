@@ -132,10 +132,22 @@ fn fault(kind: usize, text: &str, calls: &[Made], random: &mut Random) -> Option
         14 => replace_one(text, "\n<parameter", "\nrubbish\n<parameter", random)?,
         15 => replace_one(text, "<parameter name=\"", "<parameter name=", random)?,
         _ => {
-            let marks = ["<parameter", "</parameter>", "<invoke", "</invoke>", "name=", "\">"];
-            let mark = marks[random.below(marks.len())];
-            let kept = &mark[..mark.len() - 1];
-            replace_one(text, mark, kept, random)?
+            // A letter of the markup itself is lost.
+            let slips = [
+                ("\n<parameter", "\n<paramete"),
+                ("</parameter>\n", "</parameter\n"),
+                ("</parameter>\n", "</paramete>\n"),
+                ("</parameter>\n", "<parameter>\n"),
+                ("\n<invoke name=", "\n<invok name="),
+                ("\n</invoke>", "\n</invoke"),
+                ("\n</invoke>", "\n</invok>"),
+                ("\n</invoke>", "\n<invoke>"),
+                ("<parameter name=", "<parameter name"),
+                ("<parameter name=", "<parametername="),
+                ("\n<parameter name=", "\nparameter name="),
+            ];
+            let (mark, slip) = slips[random.below(slips.len())];
+            replace_one(text, mark, slip, random)?
         }
     };
     Some((faulty, stop))
@@ -159,11 +171,17 @@ fn score(outcome: &Outcome, calls: &[Made]) -> Score {
     if complete == expect && outcome.truncation.is_none() {
         return Score::Exact;
     }
-    // Seen by the client: the turn is said to be cut, or no tool is run at all, or the text shows the rest.
+    // Seen by the client: the turn is said to be cut, no tool is run at all, the text shows the rest,
+    // or what followed whole calls is noted as dropped.
     let prefix = expect.starts_with(&complete);
     let cut = outcome.stop == StopReason::MaxTokens;
     let shown = outcome.blocks.iter().any(|block| block.starts_with("text") && block.contains("<invoke"));
-    if prefix && (cut || shown || complete.is_empty()) { Score::Refused } else { Score::SilentlyWrong }
+    let noted = outcome.recoveries.contains(&Recovery::TailDropped);
+    if prefix && (cut || shown || noted || complete.is_empty()) {
+        Score::Refused
+    } else {
+        Score::SilentlyWrong
+    }
 }
 
 #[test]
@@ -193,15 +211,17 @@ fn no_fault_is_read_silently_wrong() {
     }
     let tried: usize = scores.iter().flatten().sum();
     assert!(tried >= 2_000, "{scores:?}");
-    // A rescue that never succeeds is no rescue.
-    for kind in [0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13] {
+    // A rescue that rarely succeeds is no rescue. (A missing end of the last call is refused here: the answer would be
+    // continued.)
+    for kind in [0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13, 15] {
         assert!(scores[kind][0] > scores[kind][1], "fault {kind}: {scores:?}");
     }
 }
 
-/// An answer that ends after a whole call is a shorter answer, not a faulty one.
+/// An answer that ends after all parameters of a call is a shorter answer, not a faulty one.
 fn cut_between_calls(faulty: &str, written: &str, trigger: &str) -> bool {
     let Some((_, calls)) = faulty.split_once(&format!("{trigger}\n")) else { return false };
-    let rest = &written[calls.len().min(written.len())..];
-    calls.trim_end().ends_with("</invoke>") && (rest.is_empty() || rest.trim_start().starts_with("<invoke"))
+    let rest = written[calls.len().min(written.len())..].trim_start();
+    let rest = rest.strip_prefix("</invoke>").unwrap_or(rest).trim_start();
+    rest.is_empty() || rest.starts_with("<invoke name")
 }

@@ -316,9 +316,8 @@ fn p28_a_cut_call_is_never_finished() {
 #[test]
 fn rubbish_between_parameters_leaves_the_call_unfinished() {
     let text = write("x</parameter>\n<parameter name=\"meta\">m</parameter>\nrubbish\n</invoke>");
-    let open =
-        "call Write {\"file_path\":\"a\",\"content\":\"x\",\"meta\":\"m</parameter>\\nrubbish\\n</invoke>";
-    check_cut(&text, &StopReason::EndTurn, &[open], Truncation::InsideCall);
+    let open = "call Write {\"file_path\":\"a\",\"content\":\"x\",\"meta\":\"m</parameter>\\nrubbish";
+    check_cut(&text, &StopReason::EndTurn, &[open], Truncation::Malformed);
     let text = "§\n<invoke name=\"Bash\">\nrubbish\n</invoke>";
     check(text, &[&format!("text {text}")], &[]);
 }
