@@ -1,6 +1,6 @@
 //! All text that reaches the model from outside: what a trigger must not occur in.
 
-use toolgate_model::{Block, Message, Part, Source, Tool, TurnRequest};
+use toolgate_model::{Block, JsonText, Message, Part, Source, Tool, TurnRequest};
 
 /// The inbound texts of a request, in order.
 #[derive(Default)]
@@ -33,12 +33,12 @@ impl<'a> Inbound<'a> {
                 Tool::Function(tool) => {
                     self.borrowed.push(tool.name.as_str());
                     self.borrowed.extend(tool.description.as_deref());
-                    self.borrowed.extend(tool.schema.as_ref().map(|schema| schema.as_str()));
+                    self.borrowed.extend(tool.schema.as_ref().map(JsonText::as_str));
                 }
                 Tool::Custom(tool) => {
                     self.borrowed.push(tool.name.as_str());
                     self.borrowed.extend(tool.description.as_deref());
-                    self.borrowed.extend(tool.format.as_ref().map(|format| format.as_str()));
+                    self.borrowed.extend(tool.format.as_ref().map(JsonText::as_str));
                 }
                 Tool::Provider(tool) => {
                     self.owned.push(serde_json::Value::Object(tool.fields.clone()).to_string());

@@ -1,7 +1,10 @@
 //! Names that a model wrote a little differently: matched when exactly one candidate is meant (P24, P25).
 
 /// The only candidate that `name` can mean; `None` where there is none or more than one.
-pub(crate) fn drifted<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+pub(crate) fn drifted<'a>(
+    name: &str,
+    candidates: &(impl Iterator<Item = &'a str> + Clone),
+) -> Option<&'a str> {
     let last = name.rsplit(['.', ':', '/']).next().unwrap_or(name);
     let unqualified = (last != name).then_some(last);
     std::iter::once(name).chain(unqualified).find_map(|name| only_match(name, candidates.clone()))
@@ -29,7 +32,7 @@ mod tests {
     #[test]
     fn a_name_is_corrected_only_when_one_candidate_is_meant() {
         let check = |name: &str, candidates: &[&str], expect: Option<&str>| {
-            assert_eq!(drifted(name, candidates.iter().copied()), expect, "{name}");
+            assert_eq!(drifted(name, &candidates.iter().copied()), expect, "{name}");
         };
         check("bash", &["Bash", "Read"], Some("Bash")); // P24
         check("functions.Bash", &["Bash"], Some("Bash")); // P24

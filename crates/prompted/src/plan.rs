@@ -61,7 +61,7 @@ impl Rules {
             return if may_run(tool) { Naming::Offered(Arc::clone(tool)) } else { Naming::Refused };
         }
         if self.options.unknown_tool == UnknownTool::Fix
-            && let Some(meant) = names::drifted(name, self.tools.iter().map(|tool| tool.name.as_str()))
+            && let Some(meant) = names::drifted(name, &self.tools.iter().map(|tool| tool.name.as_str()))
             && let Some(tool) = self.tools.iter().find(|tool| tool.name == meant && may_run(tool))
         {
             return Naming::Corrected(Arc::clone(tool));
@@ -119,7 +119,7 @@ impl Slots {
             return Slot::Taken;
         }
         let free = self.tool.parameters.iter().zip(&self.set).filter(|(_, set)| !**set);
-        let meant = names::drifted(name, free.map(|(parameter, _)| parameter.name.as_str()));
+        let meant = names::drifted(name, &free.map(|(parameter, _)| parameter.name.as_str()));
         meant.and_then(|meant| self.tool.position(meant)).map_or(Slot::Unknown, Slot::Corrected)
     }
 

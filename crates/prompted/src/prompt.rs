@@ -151,9 +151,6 @@ fn shown_schema(schema: &Value) -> Option<Value> {
 }
 
 fn type_names(types: Types) -> String {
-    if types == Types::ANY {
-        return "any".to_owned();
-    }
     const NAMES: [(Types, &str); 7] = [
         (Types::STRING, "string"),
         (Types::NUMBER, "number"),
@@ -163,6 +160,9 @@ fn type_names(types: Types) -> String {
         (Types::ARRAY, "array"),
         (Types::NULL, "null"),
     ];
+    if types == Types::ANY {
+        return "any".to_owned();
+    }
     let named = NAMES.iter().filter(|(one, name)| {
         // Every integer is a number; saying both would only confuse.
         types.has(*one) && !(*name == "integer" && types.has(Types::NUMBER))

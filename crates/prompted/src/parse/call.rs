@@ -141,7 +141,9 @@ impl Parser {
             Naming::Unknown(tool) => (tool, Some(Recovery::UnknownTool)),
             Naming::Refused => return None,
         };
-        recovery.into_iter().for_each(|recovery| self.recover(recovery));
+        if let Some(recovery) = recovery {
+            self.recover(recovery);
+        }
         Some(tool)
     }
 
@@ -190,7 +192,7 @@ impl Parser {
                 self.state = State::Invoke(call);
                 Step::Stop
             }
-            Lex::Absent => self.junk(call, out),
+            Lex::Absent => self.junk(&call, out),
             Lex::Found(tag) => self.invoke_tag(call, &tag, out),
         }
     }
@@ -205,7 +207,7 @@ impl Parser {
                 self.complete(call, out);
             }
             Element::ParameterOpen(name, mark) => {
-                let Some(parameter) = self.parameter(&mut call, name) else { return self.junk(call, out) };
+                let Some(parameter) = self.parameter(&mut call, name) else { return self.junk(&call, out) };
                 self.consume(tag.len);
                 let markup = match mark {
                     StringMark::None => Markup::Plain,
@@ -230,7 +232,7 @@ impl Parser {
                 self.complete(call, out);
             }
             Element::Open(name) if matches!(call.slots.slot(name), Slot::Free(_)) => {
-                let Some(parameter) = self.parameter(&mut call, name) else { return self.junk(call, out) };
+                let Some(parameter) = self.parameter(&mut call, name) else { return self.junk(&call, out) };
                 self.consume(tag.len);
                 self.recover(Recovery::NamedTag);
                 let value = Box::new(Value::new(parameter, (*name).to_owned(), Markup::Plain));
@@ -241,7 +243,7 @@ impl Parser {
             | Element::CallClose(_)
             | Element::Open(_)
             | Element::Close(_)
-            | Element::Other => return self.junk(call, out),
+            | Element::Other => return self.junk(&call, out),
         }
         Step::Again
     }
@@ -262,7 +264,7 @@ impl Parser {
 
     /// Something that belongs to no syntax stands between the parameters. A call that was sent cannot be taken
     /// back, so it stays unfinished; passing over the rubbish could lose an argument in silence.
-    fn junk(&mut self, call: Box<Call>, out: &mut Vec<Piece>) -> Step {
+    fn junk(&mut self, call: &Call, out: &mut Vec<Piece>) -> Step {
         if call.announced || self.stage.is_some() {
             self.cut(Truncation::Malformed, out);
         } else {

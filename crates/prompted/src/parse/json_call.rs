@@ -74,13 +74,12 @@ impl Parser {
 
     fn read_json(&mut self, call: &JsonCall) -> Option<Vec<(String, Members)>> {
         let strict = coerce::valid_json(&call.text).map(str::to_owned);
-        let json = match strict {
-            Some(json) => json,
-            None => {
-                let repaired = repair::json(&call.text)?;
-                self.recover(Recovery::JsonRepaired);
-                repaired
-            }
+        let json = if let Some(json) = strict {
+            json
+        } else {
+            let repaired = repair::json(&call.text)?;
+            self.recover(Recovery::JsonRepaired);
+            repaired
         };
         match &call.name {
             Some(name) => Some(vec![(name.clone(), members(&json)?)]),

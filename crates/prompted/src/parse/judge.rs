@@ -209,7 +209,7 @@ impl Scene<'_> {
         }
         match self.trigger(rest, end, Follower::Structure) {
             Lex::Absent => {}
-            found_or_wait => return found_or_wait,
+            other @ (Lex::Found(_) | Lex::Wait) => return other,
         }
         let next = match tag(rest, end) {
             Lex::Wait => return Lex::Wait,

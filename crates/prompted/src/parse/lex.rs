@@ -91,9 +91,8 @@ pub(crate) fn tag(text: &str, end: End) -> Lex<Tag<'_>> {
     let end = if visible.len() < text.len() || visible.len() == MAX_TAG { End::Limit } else { end };
     match read(visible) {
         Ok(tag) => Lex::Found(tag),
-        Err(Stop::NoTag) => Lex::Absent,
         Err(Stop::Short) if end == End::More => Lex::Wait,
-        Err(Stop::Short) => Lex::Absent,
+        Err(Stop::NoTag | Stop::Short) => Lex::Absent,
     }
 }
 
@@ -140,7 +139,7 @@ fn read(text: &str) -> Result<Tag<'_>, Stop> {
     if attributes.unquoted && spelling == Spelling::Plain {
         spelling = Spelling::Unquoted;
     }
-    let element = element(name, closes, attributes);
+    let element = element(name, closes, &attributes);
     Ok(Tag { element, len: cursor.at, spelling, is_empty })
 }
 
@@ -154,7 +153,7 @@ struct Attributes<'t> {
     unquoted: bool,
 }
 
-fn element<'t>(tag: &'t str, closes: bool, attributes: Attributes<'t>) -> Element<'t> {
+fn element<'t>(tag: &'t str, closes: bool, attributes: &Attributes<'t>) -> Element<'t> {
     let string = match attributes.string {
         Some("true") => StringMark::String,
         Some("false") => StringMark::Json,

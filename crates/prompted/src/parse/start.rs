@@ -70,8 +70,7 @@ fn tagged(visible: &str, end: End) -> Lex<Start> {
             Lex::Found(Start::Wrapper(tag.len))
         }
         Element::Close("args_json" | "args") => Lex::Found(Start::Wrapper(tag.len)),
-        Element::CallClose(Family::Function)
-        | Element::CallClose(Family::Invoke)
+        Element::CallClose(_)
         | Element::ParameterOpen(..)
         | Element::ParameterClose
         | Element::Open(_)
@@ -117,7 +116,7 @@ impl<'t> Scan<'t> {
                 self.rest = &trimmed[literal.len()..];
                 Ok(())
             }
-            other => Err(other),
+            other @ (Lex::Absent | Lex::Wait) => Err(other),
         }
     }
 

@@ -204,10 +204,7 @@ impl Parser {
 
     /// P5
     fn fence_open(&self, line: &str, end: End) -> Line {
-        let mark = match line.chars().next() {
-            Some(mark @ ('`' | '~')) => mark,
-            Some(_) | None => return Line::Plain,
-        };
+        let Some(mark @ ('`' | '~')) = line.chars().next() else { return Line::Plain };
         let run = line.len() - line.trim_start_matches(mark).len();
         if run == line.len() && end == End::More && run <= MAX_FENCE_LINE {
             return Line::Wait;

@@ -39,9 +39,8 @@ fn object(fields: &Map<String, Value>, root: &Value, depth: usize, budget: &mut 
     for (name, value) in fields {
         // A property may be called `$defs`, but no schema keyword beside these holds definitions.
         let dropped = match name.as_str() {
-            "$ref" => value.is_string(),
             "$defs" | "definitions" => depth == 0 && std::ptr::eq(fields, root_fields(root, fields)),
-            "$schema" | "$id" => value.is_string(),
+            "$ref" | "$schema" | "$id" => value.is_string(),
             _ => false,
         };
         if !dropped {

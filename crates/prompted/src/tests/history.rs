@@ -102,7 +102,9 @@ fn json_value() -> impl Strategy<Value = serde_json::Value> {
 fn any_call() -> impl Strategy<Value = Block> {
     let write = (hostile(), hostile(), prop::option::of(hostile())).prop_map(|(path, content, meta)| {
         let mut arguments = json!({"file_path": path, "content": content});
-        meta.into_iter().for_each(|meta| arguments["meta"] = json!(meta));
+        if let Some(meta) = meta {
+            arguments["meta"] = json!(meta);
+        }
         call("Write", arguments.to_string())
     });
     let note = prop_oneof![Just(json!(null)), hostile().prop_map(|text| json!(text))];

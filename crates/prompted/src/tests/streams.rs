@@ -71,7 +71,9 @@ fn the_upstream_is_dropped_once_the_calls_are_complete() {
     assert!(interpreter.wants_stop());
     interpreter.end(&mut out);
     let mut grammar = Grammar::new();
-    out.iter().for_each(|event| grammar.accept(event).unwrap());
+    for event in &out {
+        grammar.accept(event).unwrap();
+    }
     grammar.end().unwrap();
     let reply = fold(out).unwrap();
     assert_eq!(reply.finish.stop, StopReason::ToolUse);
@@ -89,9 +91,8 @@ fn prose_leaves_at_once() {
     for (piece, shown) in [("Hel", "Hel"), ("lo\n", "lo"), ("<<", ""), ("x", "\n<<x")] {
         out.clear();
         interpreter.event(text(piece), &mut out);
-        let got = out.iter().filter_map(|event| match event {
-            TurnEvent::BlockDelta(Delta::Text(text)) => Some(text.as_str()),
-            _ => None,
+        let got = out.iter().filter_map(|event| {
+            if let TurnEvent::BlockDelta(Delta::Text(text)) = event { Some(text.as_str()) } else { None }
         });
         assert_eq!(got.collect::<String>(), shown, "{piece}");
     }
@@ -107,9 +108,8 @@ fn ids_differ_within_a_reply_and_between_turns() {
         for event in text_events(&text, Cutting::Whole, StopReason::EndTurn) {
             interpreter.event(event, &mut out);
         }
-        let started = out.into_iter().filter_map(|event| match event {
-            TurnEvent::BlockStarted(BlockStart::ToolCall { id, .. }) => Some(id),
-            _ => None,
+        let started = out.into_iter().filter_map(|event| {
+            if let TurnEvent::BlockStarted(BlockStart::ToolCall { id, .. }) = event { Some(id) } else { None }
         });
         started.collect::<Vec<_>>()
     };

@@ -80,7 +80,9 @@ fn text_or_json(text: &str, types: Types) -> Reading {
 fn member(text: &str, members: &[Value]) -> Option<Reading> {
     let written = |member: &Value| match member {
         Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            member.to_string()
+        }
     };
     if let Some(exact) = members.iter().find(|member| written(member) == text) {
         return Some(Reading::exact(exact.to_string()));
