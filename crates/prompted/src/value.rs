@@ -160,6 +160,11 @@ impl Encoder {
         self.tail.len() + if streamed { self.held.len() } else { 0 }
     }
 
+    /// True where the value began on a line of its own.
+    pub(crate) fn is_block(&self) -> bool {
+        matches!(self.layout, Layout::Block | Layout::BlockCrLf)
+    }
+
     /// True where the value grew past what may be held.
     pub(crate) fn is_too_large(&self) -> bool {
         self.held.len() > MAX_HELD

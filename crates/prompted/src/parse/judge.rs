@@ -3,7 +3,7 @@
 //! A closing tag counts only when what follows it is structure too: the next parameter, the end of the call, the next
 //! call. Whole examples inside a value are balanced: their own closing tags close them and nothing else.
 
-use super::lex::{Element, End, Family, Lex, Tag, tag, word};
+use super::lex::{Element, End, Family, Lex, Spelling, Tag, quoted_tag, tag, word};
 use crate::plan::{Rules, Slot, Slots};
 use crate::recovery::Recovery;
 use crate::value::Ending;
@@ -18,7 +18,15 @@ pub(crate) const WRAPPERS: [&str; 5] =
 
 /// An open tag of an example inside a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nested {
+pub(crate) struct Nested {
+    pub(crate) level: Level,
+    /// In the source code of a program, where tags need not come in pairs.
+    quoted: bool,
+}
+
+/// Which tag of an example is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
     Call,
     Parameter,
 }
@@ -35,6 +43,8 @@ pub(crate) struct Scene<'s> {
     /// A closing tag that closed nothing has been taken for text: from then on only another one may end the value.
     /// Ending it by anything weaker would be a guess between two readings.
     pub(crate) holds_close: bool,
+    /// The value began on a line of its own, so its end should too.
+    pub(crate) is_block: bool,
 }
 
 /// What a `<` inside a value is.
@@ -89,7 +99,7 @@ impl Scene<'_> {
     pub(crate) fn judge(&self, rest: &str, end: End) -> Verdict {
         let visible = &rest[..rest.floor_char_boundary(MAX_LOOKAHEAD)];
         let end = if visible.len() < rest.len() { End::Limit } else { end };
-        let tag = match tag(visible, end) {
+        let tag = match quoted_tag(visible, end) {
             Lex::Wait => return Verdict::Wait,
             Lex::Absent if is_slip(visible) => {
                 return Verdict::Data(first_char(visible), Nesting::StrayClose);
@@ -116,8 +126,8 @@ impl Scene<'_> {
 
     /// P8, P10, P11
     fn value_close(&self, visible: &str, first: &Tag<'_>, end: End) -> Verdict {
-        let balances =
-            self.nest.last() == Some(&Nested::Parameter) && first.element == Element::ParameterClose;
+        let balances = self.nest.last().map(|nested| nested.level) == Some(Level::Parameter)
+            && first.element == Element::ParameterClose;
         let data =
             Verdict::Data(first.len, if balances { Nesting::PopParameter } else { Nesting::StrayClose });
         let mut run = first.len;
@@ -151,9 +161,12 @@ impl Scene<'_> {
         };
         // An example's own closing tag, unless what follows can only be this call's: then the opening tag that
         // seemed to begin an example was a mere mention.
-        let inside_example = balances && self.nest.contains(&Nested::Call);
+        let certain = matches!(follower, Follower::KnownParameter | Follower::Structure);
+        let quoted = self.nest.iter().all(|nested| nested.quoted);
+        let inside_example = balances && self.has_open_call() && !(quoted && certain);
         let mention = balances && matches!(follower, Follower::OtherParameter | Follower::UnclosedCall);
-        if inside_example || mention {
+        let misplaced = self.is_block && !self.at_line_start;
+        if inside_example || mention || (misplaced && !certain) {
             return data;
         }
         let loose = matches!(follower, Follower::Loose).then_some(Recovery::TailDropped);
@@ -229,7 +242,7 @@ impl Scene<'_> {
 
     /// P7: a value that only the call's own closing tag ends.
     fn call_close(&self, visible: &str, tag: &Tag<'_>, end: End) -> Verdict {
-        let balances = self.nest.contains(&Nested::Call);
+        let balances = self.has_open_call();
         let data = Verdict::Data(tag.len, if balances { Nesting::PopCall } else { Nesting::Keep });
         if balances || !self.at_line_start || (self.rules.is_strict() && !self.holds_close) {
             return data;
@@ -255,12 +268,15 @@ impl Scene<'_> {
 
     /// A call inside a value is an example if it goes on like a call, and a mere mention otherwise.
     fn call_open(&self, visible: &str, opening: &Tag<'_>, end: End) -> Verdict {
+        if opening.spelling == Spelling::Escaped {
+            return self.push(opening, Level::Call);
+        }
         let (at, _) = after_spaces(visible, opening.len);
         let mention = Verdict::Data(opening.len, Nesting::Keep);
         match tag(&visible[at..], end) {
             Lex::Wait => Verdict::Wait,
             Lex::Found(Tag { element: Element::ParameterOpen(..) | Element::CallClose(_), .. }) => {
-                self.push(opening, Nested::Call)
+                self.push(opening, Level::Call)
             }
             Lex::Found(_) | Lex::Absent => mention,
         }
@@ -269,8 +285,9 @@ impl Scene<'_> {
     /// P9: a value that only the next parameter ends.
     fn parameter_open(&self, tag: &Tag<'_>, name: &str) -> Verdict {
         let is_next = self.nest.is_empty() && matches!(self.slots.slot(name), Slot::Free(_));
+        let is_next = is_next && tag.spelling != Spelling::Escaped;
         if !is_next || !self.at_line_start || (self.rules.is_strict() && !self.holds_close) {
-            return self.push(tag, Nested::Parameter);
+            return self.push(tag, Level::Parameter);
         }
         if self.holds_close {
             return Verdict::Broken;
@@ -279,9 +296,14 @@ impl Scene<'_> {
         Verdict::Close(Close { len: 0, ending: Ending::Implicit, recovery })
     }
 
-    fn push(&self, tag: &Tag<'_>, nested: Nested) -> Verdict {
+    fn push(&self, tag: &Tag<'_>, level: Level) -> Verdict {
+        let nested = Nested { level, quoted: tag.spelling == Spelling::Escaped };
         let fits = self.nest.len() < MAX_NEST && !tag.is_empty;
         Verdict::Data(tag.len, if fits { Nesting::Push(nested) } else { Nesting::Keep })
+    }
+
+    fn has_open_call(&self) -> bool {
+        self.nest.iter().any(|nested| nested.level == Level::Call)
     }
 
     fn trigger(&self, rest: &str, end: End, follower: Follower) -> Lex<Follower> {
@@ -333,7 +355,7 @@ pub(crate) fn is_slip(text: &str) -> bool {
     let name = &name[..len];
     let near = name.len() >= MIN_LETTERS
         && ["parameter", "invoke"].iter().any(|tag| tag.starts_with(name) || name.starts_with(tag));
-    let valid = match tag(text, End::Limit) {
+    let valid = match quoted_tag(text, End::Limit) {
         Lex::Found(tag) => !matches!(tag.element, Element::Open(_) | Element::Close(_) | Element::Other),
         Lex::Absent | Lex::Wait => false,
     };

@@ -79,6 +79,8 @@ pub(crate) enum Spelling {
     Wide,
     /// `<invoke name=x>`.
     Unquoted,
+    /// `<invoke name=\"x\">`: in the source code of a program, never a call.
+    Escaped,
 }
 
 const OPENING: [char; 3] = ['<', '＜', '〈'];
@@ -87,6 +89,14 @@ const DSML: [&str; 2] = ["｜DSML｜", "|DSML|"];
 
 /// The tag a text begins with.
 pub(crate) fn tag(text: &str, end: End) -> Lex<Tag<'_>> {
+    match quoted_tag(text, end) {
+        Lex::Found(Tag { spelling: Spelling::Escaped, .. }) => Lex::Absent,
+        other @ (Lex::Found(_) | Lex::Absent | Lex::Wait) => other,
+    }
+}
+
+/// The tag a text begins with, also where it is quoted in the source code of a program.
+pub(crate) fn quoted_tag(text: &str, end: End) -> Lex<Tag<'_>> {
     let visible = &text[..text.floor_char_boundary(MAX_TAG)];
     let end = if visible.len() < text.len() || visible.len() == MAX_TAG { End::Limit } else { end };
     match read(visible) {
@@ -136,7 +146,9 @@ fn read(text: &str) -> Result<Tag<'_>, Stop> {
     let name = cursor.name()?;
     let mut attributes = Attributes::default();
     let is_empty = cursor.attributes(&mut attributes)?;
-    if attributes.unquoted && spelling == Spelling::Plain {
+    if attributes.escaped {
+        spelling = Spelling::Escaped;
+    } else if attributes.unquoted && spelling == Spelling::Plain {
         spelling = Spelling::Unquoted;
     }
     let element = element(name, closes, &attributes);
@@ -151,6 +163,7 @@ struct Attributes<'t> {
     string: Option<&'t str>,
     any: bool,
     unquoted: bool,
+    escaped: bool,
 }
 
 fn element<'t>(tag: &'t str, closes: bool, attributes: &Attributes<'t>) -> Element<'t> {
@@ -246,6 +259,9 @@ impl<'t> Cursor<'t> {
         self.spaces()?;
         let value = if matches!(self.peek()?, '"' | '\'') {
             self.quoted()?
+        } else if self.peek()? == '\\' {
+            attributes.escaped = true;
+            self.escaped_value()?
         } else {
             attributes.unquoted = true;
             self.bare_value()?
@@ -272,6 +288,12 @@ impl<'t> Cursor<'t> {
                 _ => {}
             }
         }
+    }
+
+    fn escaped_value(&mut self) -> Result<&'t str, Stop> {
+        self.next_char()?;
+        let value = self.quoted()?;
+        value.strip_suffix('\\').ok_or(Stop::NoTag)
     }
 
     /// A name without quotes, or with one of the two forgotten.

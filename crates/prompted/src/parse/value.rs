@@ -2,7 +2,7 @@
 //! (P11, P12, P20).
 
 use super::call::Call;
-use super::judge::{Close, Nested, Nesting, Scene, Verdict};
+use super::judge::{Close, Level, Nested, Nesting, Scene, Verdict};
 use super::lex::{End, Lex, Spelling, word};
 use super::{Parser, Piece, State, Step};
 use crate::recovery::Truncation;
@@ -68,7 +68,7 @@ impl Value {
                 self.nest.pop();
             }
             Nesting::PopCall => {
-                let call = self.nest.iter().rposition(|nested| *nested == Nested::Call);
+                let call = self.nest.iter().rposition(|nested| nested.level == Level::Call);
                 self.nest.truncate(call.unwrap_or_default());
             }
         }
@@ -229,6 +229,7 @@ impl Parser {
         scene.nest = &[];
         scene.at_line_start = true;
         scene.holds_close = false;
+        scene.is_block = false;
         match scene.judge(tag, end) {
             Verdict::Wait => CdataEnd::Wait,
             Verdict::Data(..) | Verdict::Broken => CdataEnd::Data(1),
@@ -250,6 +251,7 @@ impl Parser {
             nest: &value.nest,
             at_line_start: value.at_line_start,
             holds_close: value.holds_close,
+            is_block: value.is_block(),
         }
     }
 
@@ -286,6 +288,13 @@ impl Value {
         Encoder::new(self.parameter.clone(), call.tool.kind, markup)
     }
 
+    fn is_block(&self) -> bool {
+        match &self.body {
+            Body::Ahead => false,
+            Body::Text(encoder) | Body::Cdata(encoder) => encoder.is_block(),
+        }
+    }
+
     fn is_too_large(&self) -> bool {
         match &self.body {
             Body::Ahead => false,
@@ -297,7 +306,9 @@ impl Value {
 /// Where the next tag may begin. Wide brackets count only in a call that was opened with them.
 fn next_bracket(text: &str, spelling: Spelling) -> Option<usize> {
     match spelling {
-        Spelling::Plain | Spelling::Unquoted | Spelling::Dsml => memchr::memchr(b'<', text.as_bytes()),
+        Spelling::Plain | Spelling::Unquoted | Spelling::Escaped | Spelling::Dsml => {
+            memchr::memchr(b'<', text.as_bytes())
+        }
         Spelling::Wide => text.find(['<', '＜', '〈']),
     }
 }

@@ -169,6 +169,7 @@ fn p11_markup_inside_a_value_belongs_to_it() {
         "a mention of <invoke name=\"Bash\"> only",
         "a mention of <parameter name=\"x\"> only",
         "<parameter name=\"k\">v</parameter>\n<parameter name=\"l\">w</parameter>",
+        "let s = \"\n<invoke name=\\\"X\\\">\n<parameter name=\\\"k\\\">V</parameter>\n</invoke>\n\nprose\";",
         "let s = \"<invoke name=\\\"Bash\\\">\\n</parameter>\\n</invoke>\";",
         "<think>x</think> ]]> ``` &lt;",
         "a </function> b <function=x> c",
