@@ -28,8 +28,9 @@ pub struct Interpreter {
     pieces: Vec<Piece>,
     input: Input,
     open: Open,
-    /// Spaces that are text only if text follows.
+    /// Spaces that are text only if text follows, and the block they would open.
     blank: String,
+    blank_of: Open,
     /// What the host attached to the text block that is open.
     text_end: BlockEnd,
     deferred: Vec<TurnEvent>,
@@ -95,6 +96,7 @@ impl Interpreter {
             input: Input::Text,
             open: Open::None,
             blank: String::new(),
+            blank_of: Open::None,
             text_end: BlockEnd::default(),
             deferred: Vec::new(),
             calls_begun: 0,
@@ -271,8 +273,8 @@ impl Interpreter {
 
     fn piece(&mut self, piece: Piece, out: &mut Vec<TurnEvent>) {
         match piece {
-            Piece::Text(text) => self.prose(&text, Open::Text, out),
-            Piece::Reasoning(text) => self.prose(&text, Open::Reasoning, out),
+            Piece::Text(text) => self.prose(text, Open::Text, out),
+            Piece::Reasoning(text) => self.prose(text, Open::Reasoning, out),
             Piece::CallStarted(name, kind) => {
                 self.close_block(out);
                 let id = CallId::new(call_id(&self.plan.id_seed, self.calls_begun));
@@ -295,9 +297,12 @@ impl Interpreter {
     }
 
     /// Text or reasoning. Spaces alone are held: before a call they are layout, not text.
-    fn prose(&mut self, text: &str, block: Open, out: &mut Vec<TurnEvent>) {
+    fn prose(&mut self, text: String, block: Open, out: &mut Vec<TurnEvent>) {
         if self.open != block {
-            self.blank.push_str(text);
+            if std::mem::replace(&mut self.blank_of, block) != block {
+                self.blank.clear();
+            }
+            self.blank.push_str(&text);
             if self.blank.trim_start().is_empty() && self.blank.len() <= MAX_BLANK {
                 return;
             }
@@ -308,7 +313,7 @@ impl Interpreter {
             out.push(TurnEvent::BlockDelta(Delta::Text(text)));
             self.open = block;
         } else if !text.is_empty() {
-            out.push(TurnEvent::BlockDelta(Delta::Text(text.to_owned())));
+            out.push(TurnEvent::BlockDelta(Delta::Text(text)));
         }
     }
 

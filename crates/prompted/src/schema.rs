@@ -209,7 +209,9 @@ fn types(schema: &Value) -> Types {
     if !listed.is_empty() {
         allowed = allowed.and(listed.iter().fold(Types::NONE, |set, value| set.or(Types::of(value))));
     }
-    if fields.get("nullable") == Some(&Value::Bool(true)) {
+    // A default is a value the tool takes, whatever its type says.
+    let null_by_default = fields.get("default") == Some(&Value::Null);
+    if null_by_default || fields.get("nullable") == Some(&Value::Bool(true)) {
         allowed = allowed.or(Types::NULL);
     }
     // A schema that contradicts itself still has to be read somehow.

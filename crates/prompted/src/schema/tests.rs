@@ -16,6 +16,7 @@ fn check(schema: &Value, types: Types, members: &[Value]) {
 fn types_come_from_every_way_a_schema_can_say_them() {
     check(&json!({"type": "string"}), Types::STRING, &[]);
     check(&json!({"type": ["string", "null"]}), Types::STRING.or(Types::NULL), &[]);
+    check(&json!({"type": "string", "default": null}), Types::STRING.or(Types::NULL), &[]);
     check(&json!({"type": "string", "nullable": true}), Types::STRING.or(Types::NULL), &[]);
     check(&json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), Types::STRING.or(Types::NULL), &[]);
     check(&json!({"$ref": "#/$defs/Name"}), Types::STRING, &[]);

@@ -61,6 +61,7 @@ fn p2_what_is_rehearsed_in_reasoning_does_not_run() {
     check(&text, &[&format!("think I could §\n{LS}\nor so"), CALL_LS], &[]);
     check("<think>hm</think>\n\nYes.", &["think hm", "text Yes."], &[]);
     check("<thinking>hm</thinking>Yes.", &["think hm", "text Yes."], &[]);
+    check("<think>\n\n</think>\n\nYes.", &["text Yes."], &[]);
     check("the <think> tag", &["text the <think> tag"], &[]);
     let options = Options { starts_in_reasoning: Switch::On, ..plain() };
     check_with(&options, "hm\n</think>\nYes.", &["think hm\n", "text Yes."], &[]);
