@@ -162,8 +162,7 @@ impl Scene<'_> {
         // An example's own closing tag, unless what follows can only be this call's: then the opening tag that
         // seemed to begin an example was a mere mention.
         let certain = matches!(follower, Follower::KnownParameter | Follower::Structure);
-        let quoted = self.nest.iter().all(|nested| nested.quoted);
-        let inside_example = balances && self.has_open_call() && !(quoted && certain);
+        let inside_example = balances && self.has_open_call() && !(self.has_only_quotes() && certain);
         let mention = balances && matches!(follower, Follower::OtherParameter | Follower::UnclosedCall);
         let misplaced = self.is_block && !self.at_line_start;
         if inside_example || mention || (misplaced && !certain) {
@@ -244,7 +243,8 @@ impl Scene<'_> {
     fn call_close(&self, visible: &str, tag: &Tag<'_>, end: End) -> Verdict {
         let balances = self.has_open_call();
         let data = Verdict::Data(tag.len, if balances { Nesting::PopCall } else { Nesting::Keep });
-        if balances || !self.at_line_start || (self.rules.is_strict() && !self.holds_close) {
+        let inside_example = balances && !self.has_only_quotes();
+        if inside_example || !self.at_line_start || (self.rules.is_strict() && !self.holds_close) {
             return data;
         }
         match self.after_call(visible, tag.len, end) {
@@ -268,12 +268,14 @@ impl Scene<'_> {
 
     /// A call inside a value is an example if it goes on like a call, and a mere mention otherwise.
     fn call_open(&self, visible: &str, opening: &Tag<'_>, end: End) -> Verdict {
-        if opening.spelling == Spelling::Escaped {
-            return self.push(opening, Level::Call);
-        }
-        let (at, _) = after_spaces(visible, opening.len);
         let mention = Verdict::Data(opening.len, Nesting::Keep);
-        match tag(&visible[at..], end) {
+        // In source code a line end may be written as an escape.
+        let rest = visible[opening.len..].trim_start();
+        let rest = rest.strip_prefix("\\n").unwrap_or(rest).trim_start();
+        if rest == "\\" && end == End::More {
+            return Verdict::Wait;
+        }
+        match quoted_tag(rest, end) {
             Lex::Wait => Verdict::Wait,
             Lex::Found(Tag { element: Element::ParameterOpen(..) | Element::CallClose(_), .. }) => {
                 self.push(opening, Level::Call)
@@ -284,7 +286,7 @@ impl Scene<'_> {
 
     /// P9: a value that only the next parameter ends.
     fn parameter_open(&self, tag: &Tag<'_>, name: &str) -> Verdict {
-        let is_next = self.nest.is_empty() && matches!(self.slots.slot(name), Slot::Free(_));
+        let is_next = self.has_only_quotes() && matches!(self.slots.slot(name), Slot::Free(_));
         let is_next = is_next && tag.spelling != Spelling::Escaped;
         if !is_next || !self.at_line_start || (self.rules.is_strict() && !self.holds_close) {
             return self.push(tag, Level::Parameter);
@@ -300,6 +302,11 @@ impl Scene<'_> {
         let nested = Nested { level, quoted: tag.spelling == Spelling::Escaped };
         let fits = self.nest.len() < MAX_NEST && !tag.is_empty;
         Verdict::Data(tag.len, if fits { Nesting::Push(nested) } else { Nesting::Keep })
+    }
+
+    /// True where no example is open but in the source code of a program.
+    fn has_only_quotes(&self) -> bool {
+        self.nest.iter().all(|nested| nested.quoted)
     }
 
     fn has_open_call(&self) -> bool {

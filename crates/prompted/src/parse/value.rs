@@ -7,7 +7,7 @@ use super::lex::{End, Lex, Spelling, word};
 use super::{Parser, Piece, State, Step};
 use crate::recovery::Truncation;
 use crate::schema::Parameter;
-use crate::value::{Encoder, Ending, Markup};
+use crate::value::{Closed, Encoder, Ending, Markup};
 
 const CDATA_OPEN: &str = "<![CDATA[";
 const CDATA_CLOSE: &str = "]]>";
@@ -127,6 +127,10 @@ impl Parser {
                 if let Body::Text(encoder) | Body::Cdata(encoder) = body {
                     let closed = encoder.close(close.ending, &mut call.writer, &mut json);
                     self.emit(Piece::Arguments(json), out);
+                    if matches!(&closed, Closed::Unreadable(text) if holds_markup(text)) {
+                        self.cut(Truncation::Malformed, out);
+                        return Step::Again;
+                    }
                     self.value_closed(&mut call, parameter, closed);
                 }
                 self.state = State::Invoke(call);
@@ -301,6 +305,11 @@ impl Value {
             Body::Text(encoder) | Body::Cdata(encoder) => encoder.is_too_large(),
         }
     }
+}
+
+/// Whether what cannot be read as its type seems to have swallowed parts of the call.
+fn holds_markup(text: &str) -> bool {
+    ["<parameter", "</parameter", "<invoke", "</invoke"].iter().any(|markup| text.contains(markup))
 }
 
 /// Where the next tag may begin. Wide brackets count only in a call that was opened with them.

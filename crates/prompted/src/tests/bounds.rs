@@ -61,7 +61,7 @@ fn the_worst_text_for_the_scanner_is_linear_too() {
     for crumb in
         ["</parameter> ", "<", "</parameter>\n</invoke>\n</parameter>\n", "<parameter name=\"", "\n", "]]>"]
     {
-        let factors = [20_000, 200_000].map(|size| {
+        let factors = [10_000, 100_000].map(|size| {
             let content = format!("x{}", crumb.repeat(size / crumb.len()));
             let run = stream(&write(&content));
             assert!(run.most_held <= MAX_HELD_BACK, "{} held of {crumb:?}", run.most_held);
@@ -143,7 +143,7 @@ fn rubbish_of_every_kind_ends_in_a_reply() {
         "null",
     ];
     let mut random = Random(42);
-    for _ in 0..1_500 {
+    for _ in 0..600 {
         let text = (0..random.below(24)).map(|_| crumbs[random.below(crumbs.len())]).collect::<String>();
         // Reading checks that the reply is grammatical and the same for every way to cut the text.
         read(&text, &Options::default(), &StopReason::EndTurn);
