@@ -1,3 +1,5 @@
+//! Types, members and references of schemas as clients write them.
+
 use super::*;
 use serde_json::json;
 

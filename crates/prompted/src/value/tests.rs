@@ -1,3 +1,5 @@
+//! Values of every type, in pieces of every size.
+
 use serde_json::{Value, json};
 
 use super::*;
