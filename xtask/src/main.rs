@@ -16,7 +16,7 @@ mod sdk;
 mod test;
 mod tidy;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use command::Command;
@@ -30,7 +30,7 @@ Everything one does with this repository, in one command each.
   cargo xtask tidy            the rules of the code base that no compiler checks
   cargo xtask bench           the gateway beside a relay that parses nothing, in a release build;
                               a table here, and target/bench/result.json
-  cargo xtask bench --smoke   the same in a few seconds: shows that it runs, not how fast
+  cargo xtask bench --smoke   the same in under a minute: shows that it runs, not how fast
   cargo xtask corpus PATH     recorded exchanges below PATH, read and written in every dialect
   cargo xtask help            this text
 ";
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let root = repository_root();
+    let root = &repository_root();
     let outcome = match command {
         Command::Help => {
             print!("{HELP}");
@@ -64,8 +64,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder above `xtask/`, fixed when this tool is compiled.
-fn repository_root() -> &'static Path {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask)
+/// The folder above `xtask/`. Cargo says at run time which one it was started for; what was compiled in is only
+/// right as long as no two checkouts share a target folder.
+fn repository_root() -> PathBuf {
+    let xtask = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or(PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    xtask.parent().map_or(xtask.clone(), Path::to_owned)
 }

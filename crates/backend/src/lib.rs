@@ -1,1 +1,24 @@
-//! backend
+//! Who answers: a back end turns a [`Turn`] into a stream of events, or into the host's own bytes where the client
+//! speaks the same dialect.
+//!
+//! ```text
+//!  model name ─Router─▶ Route ─┬─ http::Upstream  request ─▶ bytes ─▶ host ─▶ frames ─▶ events
+//!                              │                  (same dialect: original bytes ─▶ host ─▶ bytes, metered)
+//!                              └─ demo            a scripted model inside the binary
+//! ```
+//!
+//! Dropping what a back end gave cancels the turn at the host at once (T20).
+
+pub mod config;
+mod demo;
+mod http;
+mod nearest;
+mod pattern;
+mod route;
+mod turn;
+
+pub use http::{AssembleError, Tls};
+pub use nearest::nearest;
+pub use pattern::ModelPattern;
+pub use route::{Route, Router};
+pub use turn::{Answer, AnswerBody, Backend, Batch, EventStream, RelayStream, Turn, WholeBody};

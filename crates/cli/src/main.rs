@@ -1,2 +1,86 @@
-//! The binary.
-fn main() {}
+//! The binary `toolgate`: reads the command line and the config, and starts what they ask for.
+//!
+//! ```text
+//!  args ─▶ config ─▶ assemble ─▶ serve          serve: until a signal
+//!              └───▶ check, doctor              keys: needs no config
+//! ```
+
+mod announce;
+mod args;
+mod assemble;
+mod config;
+mod doctor;
+mod environment;
+mod keys;
+mod logging;
+mod serve;
+mod signals;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Command, CommandLine, KeysAction, Options};
+use config::Refused;
+use doctor::Verdict;
+use environment::Environment;
+
+fn main() -> ExitCode {
+    let CommandLine { command, options } = CommandLine::parse();
+    match run(command.unwrap_or(Command::Serve), &options) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command, options: &Options) -> anyhow::Result<ExitCode> {
+    let environment = Environment::Process;
+    let mut out = io::stdout();
+    match command {
+        Command::Serve => return serve::run(options, &environment),
+        Command::Check => check(options, &environment, &mut out)?,
+        Command::Doctor => {
+            if doctor::run(options, &environment, &mut out)? == Verdict::Unfit {
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        Command::Keys { action: KeysAction::New { name } } => keys::new(&name, &mut out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(options: &Options, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
+    let loaded = config::load(options.config.as_deref(), options.listen, environment)?;
+    for warning in &loaded.warnings {
+        writeln!(out, "{warning}")?;
+    }
+    let backend = &loaded.config.backend;
+    writeln!(
+        out,
+        "{}: good, with {}, {} and {}",
+        announce::origin(&loaded.origin),
+        count(backend.models.len(), "model"),
+        count(backend.upstreams.len(), "upstream"),
+        count(loaded.config.keys.len(), "key"),
+    )?;
+    Ok(())
+}
+
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        more => format!("{more} {noun}s"),
+    }
+}
+
+/// Writes an error and its causes; the many lines of a refused config stand as they are.
+fn complain(error: &anyhow::Error) {
+    let text = if error.is::<Refused>() { error.to_string() } else { format!("toolgate: {error:#}") };
+    // With stderr closed there is nobody left to tell; the exit code still says it.
+    writeln!(io::stderr(), "{text}").unwrap_or_default();
+}

@@ -18,5 +18,6 @@ pub mod registry;
 mod traits;
 
 pub use traits::{
-    ClientDialect, Meter, MeterReading, NameMap, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest,
+    ClientDialect, Meter, MeterReading, NameMap, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
+    WrittenRequest,
 };

@@ -12,9 +12,15 @@ pub struct Dialect {
 
 /// Every dialect, by its name in the configuration.
 pub const ALL: [(&str, Dialect); 3] = [
-    ("anthropic-messages", Dialect { client: &anthropic_messages::DIALECT, upstream: &anthropic_messages::DIALECT }),
+    (
+        "anthropic-messages",
+        Dialect { client: &anthropic_messages::DIALECT, upstream: &anthropic_messages::DIALECT },
+    ),
     ("openai-chat", Dialect { client: &openai_chat::DIALECT, upstream: &openai_chat::DIALECT }),
-    ("openai-responses", Dialect { client: &openai_responses::DIALECT, upstream: &openai_responses::DIALECT }),
+    (
+        "openai-responses",
+        Dialect { client: &openai_responses::DIALECT, upstream: &openai_responses::DIALECT },
+    ),
 ];
 
 /// The dialect of this name.

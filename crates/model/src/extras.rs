@@ -35,10 +35,41 @@ impl fmt::Debug for DialectId {
 #[derive(Clone, Default, PartialEq)]
 pub struct Extras(Option<Box<Owned>>);
 
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 struct Owned {
     dialect: DialectId,
     fields: Fields,
+    marks: Vec<&'static str>,
+    wrapping: Wrapping,
+}
+
+/// Which fields only wrap what was said. Other dialects wrap it in their own way, so leaving them out loses nothing.
+#[derive(Clone, Copy, PartialEq)]
+enum Wrapping {
+    These(&'static [&'static str]),
+    All,
+}
+
+impl Wrapping {
+    fn contains(self, name: &str) -> bool {
+        match self {
+            Self::These(names) => names.contains(&name),
+            Self::All => true,
+        }
+    }
+}
+
+impl Owned {
+    fn new(dialect: DialectId, fields: Fields) -> Self {
+        Self { dialect, fields, marks: Vec::new(), wrapping: Wrapping::These(&[]) }
+    }
+}
+
+impl PartialEq for Owned {
+    /// What wraps is about reporting, not about what is carried.
+    fn eq(&self, other: &Self) -> bool {
+        (self.dialect, &self.fields, &self.marks) == (other.dialect, &other.fields, &other.marks)
+    }
 }
 
 impl Extras {
@@ -47,13 +78,32 @@ impl Extras {
 
     /// The fields that `dialect` read and has no other place for.
     pub fn of(dialect: DialectId, fields: Fields) -> Self {
-        if fields.is_empty() { Self::NONE } else { Self(Some(Box::new(Owned { dialect, fields }))) }
+        if fields.is_empty() { Self::NONE } else { Self(Some(Box::new(Owned::new(dialect, fields)))) }
     }
 
     /// Like [`Extras::of`], but says whose they are even where there are none: some fields mean another thing when
     /// they are absent in another dialect.
     pub fn marked(dialect: DialectId, fields: Fields) -> Self {
-        Self(Some(Box::new(Owned { dialect, fields })))
+        Self(Some(Box::new(Owned::new(dialect, fields))))
+    }
+
+    /// Says that these fields only wrap what was said (an item's id, its status): no dialect reports their loss.
+    #[must_use]
+    pub fn wrapped_by(self, names: &'static [&'static str]) -> Self {
+        self.with_wrapping(Wrapping::These(names))
+    }
+
+    /// Says that all fields do: a reply that repeats the request's settings.
+    #[must_use]
+    pub fn all_wrapping(self) -> Self {
+        self.with_wrapping(Wrapping::All)
+    }
+
+    fn with_wrapping(mut self, wrapping: Wrapping) -> Self {
+        if let Some(owned) = &mut self.0 {
+            owned.wrapping = wrapping;
+        }
+        self
     }
 
     /// True where there is nothing to carry.
@@ -80,9 +130,25 @@ impl Extras {
             other => {
                 let mut fields = Fields::new();
                 fields.insert(name.into(), value);
-                *other = Some(Box::new(Owned { dialect, fields }));
+                *other = Some(Box::new(Owned::new(dialect, fields)));
             }
         }
+    }
+
+    /// Remembers how `dialect` had said something it could have said in two ways (`max_tokens` or
+    /// `max_completion_tokens`). A mark is never written and its loss loses nothing, so nobody reports it.
+    pub fn mark(&mut self, dialect: DialectId, mark: &'static str) {
+        match &mut self.0 {
+            Some(owned) if owned.dialect == dialect => owned.marks.push(mark),
+            other => {
+                *other = Some(Box::new(Owned { marks: vec![mark], ..Owned::new(dialect, Fields::new()) }));
+            }
+        }
+    }
+
+    /// True where `dialect` left this mark.
+    pub fn is_marked(&self, dialect: DialectId, mark: &str) -> bool {
+        self.0.as_deref().is_some_and(|owned| owned.dialect == dialect && owned.marks.contains(&mark))
     }
 
     /// The fields to write where `dialect` is the target; fields of another dialect are reported as lost at `place`.
@@ -91,7 +157,7 @@ impl Extras {
         if owned.dialect == dialect {
             return owned.fields.clone();
         }
-        for name in owned.fields.keys() {
+        for name in owned.fields.keys().filter(|name| !owned.wrapping.contains(name)) {
             losses
                 .unknown_to(dialect, if place.is_empty() { name.clone() } else { format!("{place}.{name}") });
         }
@@ -103,7 +169,9 @@ impl fmt::Debug for Extras {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             None => f.write_str("-"),
-            Some(owned) => write!(f, "{}:{}", owned.dialect, Value::Object(owned.fields.clone())),
+            Some(owned) => {
+                write!(f, "{}:{}{:?}", owned.dialect, Value::Object(owned.fields.clone()), owned.marks)
+            }
         }
     }
 }
@@ -133,5 +201,31 @@ impl Opaque {
 impl fmt::Debug for Opaque {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.dialect, Value::Object(self.fields.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: DialectId = DialectId { name: "owner", provider: "owner" };
+    const OTHER: DialectId = DialectId { name: "other", provider: "other" };
+
+    #[test]
+    fn what_only_wraps_is_lost_without_a_word() {
+        let check = |extras: &Extras, expect: &[&str]| {
+            let mut losses = Losses::default();
+            assert_eq!(extras.write(OTHER, "item", &mut losses), Fields::new());
+            assert_eq!(losses.iter().map(|loss| loss.place.as_str()).collect::<Vec<_>>(), expect);
+            assert_eq!(extras.write(OWNER, "item", &mut Losses::default()).len(), 2);
+        };
+        let fields: Fields = [("id", "1"), ("caller", "x")]
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .into_iter()
+            .collect();
+        let extras = Extras::of(OWNER, fields);
+        check(&extras, &["item.id", "item.caller"]);
+        check(&extras.clone().wrapped_by(&["id"]), &["item.caller"]);
+        check(&extras.all_wrapping(), &[]);
     }
 }

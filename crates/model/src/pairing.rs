@@ -2,11 +2,13 @@
 //! results for one call, results for no call. Here they are refused or repaired (D2), and given ids a host accepts,
 //! the same for a call and its result (T23).
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use crate::error::TurnError;
 use crate::loss::Losses;
 use crate::message::{Block, Message, Part, ToolResult, UserMessage};
+use crate::request::TurnRequest;
 
 /// A call's place: message and block.
 type Place = (usize, usize);
@@ -74,6 +76,16 @@ pub fn repair(messages: &mut Vec<Message>, losses: &mut Losses) {
             index += 1;
         }
     }
+}
+
+/// The request with its messages mended as [`repair`] does, where they need it: most hosts take no result for no call.
+pub fn mended<'a>(request: &'a TurnRequest, losses: &mut Losses) -> Cow<'a, TurnRequest> {
+    if check(&request.messages).is_ok() {
+        return Cow::Borrowed(request);
+    }
+    let mut mended = request.clone();
+    repair(&mut mended.messages, losses);
+    Cow::Owned(mended)
 }
 
 /// What ids a host accepts.

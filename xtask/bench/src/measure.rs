@@ -32,9 +32,9 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    pub(crate) const FULL: Self = Self { rounds: 9, busy_requests: 2400, single_batches: 10 };
+    pub(crate) const FULL: Self = Self { rounds: 9, busy_requests: 800, single_batches: 5 };
     /// Shows that everything runs; the figures mean little.
-    pub(crate) const SMOKE: Self = Self { rounds: 2, busy_requests: 240, single_batches: 2 };
+    pub(crate) const SMOKE: Self = Self { rounds: 2, busy_requests: 160, single_batches: 2 };
 }
 
 /// Measures all rows, prints the table and writes `result.json` into `folder`.
@@ -42,7 +42,7 @@ pub(crate) fn run(gateway: &Path, folder: &Path, effort: Effort) -> Result<(), A
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let rows = rows();
     let mut results = Vec::new();
-    let stage = Stage::start(gateway, folder, &rows)?;
+    let stage = Stage::start(gateway, &folder.join("speed"), &rows)?;
     for row in &rows {
         println!("measuring: {}", row.name);
         let mut result = LocalSet::new().block_on(&runtime, measure(&stage, row, effort))?;

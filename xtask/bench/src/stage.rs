@@ -23,8 +23,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Starts fresh processes that can answer the rows; their files go into `folder`.
+    /// Starts fresh processes that can answer the rows; their files go into `folder`, which is emptied first, so
+    /// that the store of an earlier run is not part of this one.
     pub(crate) fn start(gateway: &Path, folder: &Path, rows: &[Row]) -> Result<Self, AnyError> {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
         fs::create_dir_all(folder)?;
         let bench = std::env::current_exe()?;
         let upstream = Server::start(&bench, &["upstream"], &folder.join("upstream.log"))?;

@@ -131,6 +131,10 @@ impl Drop for Tethered {
 /// Finds `http://127.0.0.1:PORT` and the path after it in a line meant for people.
 fn url_in(line: &str) -> Option<String> {
     let start = line.find("http://127.0.0.1:")?;
+    // In brackets a program names the hosts it talks to.
+    if line[..start].ends_with('(') {
+        return None;
+    }
     let rest = &line[start..];
     let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || ":/._-".contains(c))).unwrap_or(rest.len());
     let url = rest[..end].trim_end_matches(['/', '.', ':']);

@@ -101,7 +101,7 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     let Reply { head, blocks, finish } = reply;
     let usage = match &finish.usage {
         Some(usage) => UsageOut::of(usage, &mut losses),
-        None => UsageOut::estimate(context.estimated_input),
+        None => UsageOut::uncounted(context.estimated_input, &mut losses),
     };
     let mut message = opening(head, context, usage, &mut losses);
     message.content = blocks.iter().filter_map(|block| write_block(block, &mut losses)).collect();

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Number, Value};
+use toolgate_model::pairing;
 use toolgate_model::{
     CallKind, Choice, CustomTool, Delivery, Fields, FunctionTool, JsonText, Losses, OutputFormat, Parallel,
     Sampling, SchemaFormat, Tool, ToolChoice, TurnError, TurnRequest,
@@ -116,6 +117,7 @@ enum ToolOut<'a> {
 
 fn write_as(request: &TurnRequest, purpose: Purpose) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
+    let request = &*pairing::mended(request, &mut losses);
     let names = host_names(request, &TOOL_NAMES);
     let ids = turns_write::call_ids(request);
     let Conversation { system, messages } = turns_write::write(request, &ids, &names, &mut losses);
@@ -211,7 +213,8 @@ fn write_choice(request: &TurnRequest, plan: &Plan, names: &NameMap, losses: &mu
     if choice.is_none() && parallel.is_none() {
         return None;
     }
-    if request.tools.is_empty() && choice.is_none() {
+    // The host refuses a choice among no tools; one that forces no call means nothing there.
+    if request.tools.is_empty() && matches!(choice, None | Some(Choice::Auto | Choice::None)) {
         return None;
     }
     let forced = matches!(choice, Some(Choice::Any | Choice::Named(..)));

@@ -292,7 +292,7 @@ impl StreamWriter {
         let Finish { stop, stop_sequence, usage, extras } = finish;
         let usage = match usage.or(self.usage.take()) {
             Some(usage) => UsageOut::of(&usage, &mut self.losses),
-            None => UsageOut::estimate(self.context.estimated_input),
+            None => UsageOut::uncounted(self.context.estimated_input, &mut self.losses),
         };
         let mut inside = extras.write(ID, "reply", &mut self.losses);
         let mut beside = Fields::new();

@@ -86,6 +86,12 @@ impl UsageOut {
         }
     }
 
+    /// What we think where the host never counted, and said to be no more than that.
+    pub(super) fn uncounted(input: u64, losses: &mut Losses) -> Self {
+        losses.add("usage", "the host gave no counts: the input is estimated");
+        Self::estimate(input)
+    }
+
     /// What we think before the host has counted. // T18
     pub(super) fn estimate(input: u64) -> Self {
         Self {

@@ -40,8 +40,12 @@ const CONTENT_FIELDS: [&str; 5] = ["content", "system", "input", "output", "inst
 /// Fields whose string is JSON, compared by meaning.
 const JSON_FIELDS: [&str; 1] = ["arguments"];
 /// Flags whose absence means `false`, and counts whose absence means one.
-const DEFAULTS: [(&str, Value); 4] =
-    [("stream", Value::Bool(false)), ("is_error", Value::Bool(false)), ("background", Value::Bool(false)), ("strict", Value::Null)];
+const DEFAULTS: [(&str, Value); 4] = [
+    ("stream", Value::Bool(false)),
+    ("is_error", Value::Bool(false)),
+    ("background", Value::Bool(false)),
+    ("strict", Value::Null),
+];
 
 fn canonical_value(field: &str, value: Value) -> Option<Value> {
     if DEFAULTS.iter().any(|(name, default)| *name == field && *default == value) {
@@ -51,9 +55,12 @@ fn canonical_value(field: &str, value: Value) -> Option<Value> {
         Value::Null => None,
         Value::Number(number) => Some(number.as_f64().map_or(Value::Number(number), |number| json!(number))),
         Value::String(text) if CONTENT_FIELDS.contains(&field) => Some(text_content(&text)),
-        Value::String(text) if JSON_FIELDS.contains(&field) => {
-            Some(serde_json::from_str(&text).ok().and_then(|json| canonical_value("", json)).unwrap_or(Value::String(text)))
-        }
+        Value::String(text) if JSON_FIELDS.contains(&field) => Some(
+            serde_json::from_str(&text)
+                .ok()
+                .and_then(|json| canonical_value("", json))
+                .unwrap_or(Value::String(text)),
+        ),
         Value::Array(items) => {
             let items: Vec<Value> = items.into_iter().filter_map(|item| canonical_value("", item)).collect();
             (!items.is_empty()).then_some(Value::Array(items))
@@ -115,13 +122,17 @@ fn first_difference(path: &str, before: &Value, after: &Value) -> Option<String>
                 match (before.get(name), after.get(name)) {
                     (Some(before), Some(after)) => first_difference(&at, before, after),
                     (Some(before), None) => Some(format!("{at} was {} and is gone", brief(before))),
-                    (None, after) => Some(format!("{at} was not there and is {}", brief(after.unwrap_or(&Value::Null)))),
+                    (None, after) => {
+                        Some(format!("{at} was not there and is {}", brief(after.unwrap_or(&Value::Null))))
+                    }
                 }
             })
         }
         (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
             let mut pairs = before.iter().zip(after).enumerate();
-            pairs.find_map(|(index, (before, after))| first_difference(&format!("{path}[{index}]"), before, after))
+            pairs.find_map(|(index, (before, after))| {
+                first_difference(&format!("{path}[{index}]"), before, after)
+            })
         }
         _ if before == after => None,
         _ => Some(format!("{path} was {} and is {}", brief(before), brief(after))),

@@ -1,7 +1,9 @@
 //! What a request or reply says in any dialect: the texts, thoughts, calls and results, without the wrapping.
 
 use serde_json::Value;
-use toolgate_model::{Block, Message, Part, Reply, StopReason, ToolCall, TurnRequest};
+use toolgate_model::{
+    Block, CallKind, Document, Message, Part, Reply, Source, StopReason, ToolCall, TurnRequest,
+};
 
 /// What a conversation says, one line a thing.
 pub fn of_request(request: &TurnRequest) -> Vec<String> {
@@ -11,7 +13,9 @@ pub fn of_request(request: &TurnRequest) -> Vec<String> {
         match message {
             Message::System(message) => parts("system", &message.content, &mut said),
             Message::User(message) => parts("user", &message.content, &mut said),
-            Message::Assistant(message) => message.content.iter().for_each(|block| self::block(block, &mut said)),
+            Message::Assistant(message) => {
+                message.content.iter().for_each(|block| self::block(block, &mut said));
+            }
             Message::ToolResults(results) => {
                 results.results.iter().for_each(|result| parts("result", &result.content, &mut said));
             }
@@ -53,6 +57,7 @@ fn parts(who: &str, parts: &[Part], said: &mut Vec<String>) {
             Part::Text(text) if text.text.trim().is_empty() => {}
             Part::Text(text) => say(who, &text.text, said),
             Part::Image(_) => said.push(format!("{who} image")),
+            Part::Document(Document { source: Source::Text(text), .. }) => say(who, text, said),
             Part::Document(_) => said.push(format!("{who} document")),
             Part::Audio(_) => said.push(format!("{who} audio")),
             Part::Opaque(opaque) => said.push(format!("{who} {}", opaque.kind)),
@@ -76,13 +81,25 @@ fn block(block: &Block, said: &mut Vec<String>) {
 fn say(who: &str, text: &str, said: &mut Vec<String>) {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     match said.last_mut() {
-        Some(last) if last.starts_with(who) && last[who.len()..].starts_with(": ") => last.push_str(&squeezed),
+        Some(last) if last.starts_with(who) && last[who.len()..].starts_with(": ") => {
+            last.push_str(&squeezed);
+        }
         _ => said.push(format!("{who}: {squeezed}")),
     }
 }
 
+/// A dialect without custom tools wraps their text as the only field `input`.
 fn arguments(call: &ToolCall) -> Value {
+    // Dialects without custom tools carry their text in an object.
+    if call.kind == CallKind::Custom {
+        return serde_json::json!({ "input": call.arguments });
+    }
     match serde_json::from_str::<Value>(&call.arguments) {
+        Ok(Value::Object(fields))
+            if fields.len() == 1 && fields.get("input").is_some_and(Value::is_string) =>
+        {
+            fields["input"].clone()
+        }
         Ok(Value::Null) | Err(_) if call.arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
         Ok(value) => value,
         Err(_) => Value::from(call.arguments.as_str()),

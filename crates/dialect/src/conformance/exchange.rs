@@ -66,7 +66,13 @@ fn examine_request(dialect: &Dialect, body: &RawValue, faults: &mut Verdict) -> 
     Some(read.value)
 }
 
-fn examine_reply(dialect: &Dialect, status: u16, body: &[u8], request: &Arc<TurnRequest>, faults: &mut Verdict) {
+fn examine_reply(
+    dialect: &Dialect,
+    status: u16,
+    body: &[u8],
+    request: &Arc<TurnRequest>,
+    faults: &mut Verdict,
+) {
     if status >= 400 {
         let error = dialect.upstream.read_error(status, body);
         return examine_error(&error, status, faults);
@@ -103,7 +109,12 @@ pub(super) fn examine_error(error: &TurnError, status: u16, faults: &mut Verdict
     for (name, dialect) in &registry::ALL {
         let told = dialect.upstream.read_error(error.status(), &dialect.client.write_error(error));
         if (told.kind, told.status(), &told.message) != (error.kind, error.status(), &error.message) {
-            faults.push(format!("error told in {name} became {:?}, {}: {}", told.kind, told.status(), told.message));
+            faults.push(format!(
+                "error told in {name} became {:?}, {}: {}",
+                told.kind,
+                told.status(),
+                told.message
+            ));
         }
     }
 }
@@ -119,7 +130,8 @@ pub(super) fn compare(dialect: &Dialect, side: Side, before: &[u8], after: &[u8]
 
 fn says_error(body: &[u8]) -> bool {
     serde_json::from_slice::<Value>(body).is_ok_and(|body| {
-        body.get("error").is_some_and(|error| !error.is_null()) || body.get("type") == Some(&Value::from("error"))
+        body.get("error").is_some_and(|error| !error.is_null())
+            || body.get("type") == Some(&Value::from("error"))
     })
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use toolgate_model::{Grammar, Losses, Reply, TurnError, TurnEvent, TurnRequest, reply};
+use toolgate_model::{
+    Delivery, Grammar, Losses, Reply, TurnError, TurnEvent, TurnRequest, UsageReport, reply,
+};
 
 use super::exchange::examine_error;
 use super::{Verdict, context, crossing, essence};
@@ -23,6 +25,10 @@ const SPLITS: [usize; 4] = [1, 7, 61, usize::MAX];
 
 /// Runs the battery over one recorded stream.
 pub(super) fn examine(dialect: &Dialect, bytes: &[u8], request: &Arc<TurnRequest>, faults: &mut Verdict) {
+    // Token counts are part of what is compared, so the client asks for them.
+    let mut asking = TurnRequest::clone(request);
+    asking.delivery = Delivery::Stream(UsageReport::Included);
+    let request = &Arc::new(asking);
     let read = read(dialect, bytes, usize::MAX);
     for split in SPLITS {
         if self::read(dialect, bytes, split) != read {
@@ -43,7 +49,9 @@ pub(super) fn examine(dialect: &Dialect, bytes: &[u8], request: &Arc<TurnRequest
             }
             Err(error) => faults.push(format!("the stream does not fold: {error}")),
         },
-        Err(error) if ends_properly(bytes) && !tells_error(bytes) => faults.push(format!("the stream is not read: {error}")),
+        Err(error) if ends_properly(bytes) && !tells_error(bytes) => {
+            faults.push(format!("the stream is not read: {error}"));
+        }
         Err(error) => examine_stream_error(&error, request, faults),
     }
 }
@@ -56,7 +64,9 @@ pub fn read(dialect: &Dialect, bytes: &[u8], split: usize) -> ReadStream {
     let mut feed = || -> Result<(), TurnError> {
         for piece in bytes.chunks(split.min(bytes.len().max(1))) {
             decoder.push(piece);
-            while let Some(frame) = decoder.next_frame().map_err(|error| TurnError::upstream(error.to_string()))? {
+            while let Some(frame) =
+                decoder.next_frame().map_err(|error| TurnError::upstream(error.to_string()))?
+            {
                 reader.frame(frame, &mut events)?;
             }
         }
@@ -77,19 +87,33 @@ pub fn write(dialect: &Dialect, events: &[TurnEvent], request: &Arc<TurnRequest>
 }
 
 /// Written in its own dialect and read again, the stream folds into the same reply.
-fn rewrite(dialect: &Dialect, events: &[TurnEvent], reply: &Reply, request: &Arc<TurnRequest>, faults: &mut Verdict) {
+fn rewrite(
+    dialect: &Dialect,
+    events: &[TurnEvent],
+    reply: &Reply,
+    request: &Arc<TurnRequest>,
+    faults: &mut Verdict,
+) {
     let (bytes, _) = write(dialect, events, request);
     let again = read(dialect, &bytes, usize::MAX);
     match again.end.map(|()| reply::fold(again.events)) {
         Ok(Ok(again)) if again == *reply => {}
-        Ok(Ok(again)) => faults.push(format!("written again the stream says other: {}", unlike(reply, &again))),
+        Ok(Ok(again)) => {
+            faults.push(format!("written again the stream says other: {}", unlike(reply, &again)));
+        }
         Ok(Err(error)) => faults.push(format!("written again the stream does not fold: {error}")),
         Err(error) => faults.push(format!("written again the stream is not read: {error}")),
     }
 }
 
 /// Written in the other dialects and read there, the stream says the same up to reported losses.
-fn cross(dialect: &Dialect, events: &[TurnEvent], reply: &Reply, request: &Arc<TurnRequest>, faults: &mut Verdict) {
+fn cross(
+    dialect: &Dialect,
+    events: &[TurnEvent],
+    reply: &Reply,
+    request: &Arc<TurnRequest>,
+    faults: &mut Verdict,
+) {
     let reply = crossing::settled(reply);
     let mut settler = toolgate_model::settle::Settler::new();
     let events: Vec<TurnEvent> = events.iter().cloned().map(|event| settler.event(event)).collect();
@@ -109,9 +133,12 @@ fn cross(dialect: &Dialect, events: &[TurnEvent], reply: &Reply, request: &Arc<T
 
 /// Cut anywhere before its last frames, the stream ends in an error.
 fn truncate(dialect: &Dialect, bytes: &[u8], faults: &mut Verdict) {
+    let whole = read(dialect, bytes, usize::MAX);
     for part in 1..8 {
         let cut = bytes.len() * part / 16;
-        if read(dialect, &bytes[..cut], usize::MAX).end.is_ok() {
+        let short = read(dialect, &bytes[..cut], usize::MAX);
+        // A recording may hold several replies one after another; the first is then complete before the cut.
+        if short.end.is_ok() && short.events != whole.events {
             return faults.push(format!("cut after {cut} bytes the stream still ends well"));
         }
     }
@@ -124,13 +151,21 @@ fn examine_stream_error(error: &TurnError, request: &Arc<TurnRequest>, faults: &
         dialect.client.reply_writer(context(request)).error(error, &mut bytes);
         match read(dialect, &bytes, usize::MAX).end {
             Err(told) if told.kind == error.kind && told.message == error.message => {}
-            Err(told) => faults.push(format!("error streamed in {name} became {:?}: {}", told.kind, told.message)),
+            Err(told) => {
+                faults.push(format!("error streamed in {name} became {:?}: {}", told.kind, told.message));
+            }
             Ok(()) => faults.push(format!("error streamed in {name} was taken for a reply")),
         }
     }
 }
 
+/// A stream that begins a second reply inside the first is broken, however it ends.
 fn ends_properly(bytes: &[u8]) -> bool {
+    let mut starts = memchr::memmem::find_iter(bytes, b"event: message_start").skip(1);
+    let stop = memchr::memmem::find(bytes, b"event: message_stop");
+    if starts.next().is_some_and(|again| stop.is_none_or(|stop| again < stop)) {
+        return false;
+    }
     let tail = &bytes[bytes.len().saturating_sub(200_000)..];
     ["message_stop", "[DONE]", "response.completed", "response.incomplete"]
         .iter()

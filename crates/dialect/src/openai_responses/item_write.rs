@@ -54,8 +54,9 @@ pub(super) fn input(
     writer.items.into_iter().map(Value::Object).collect()
 }
 
-/// The output items that say these blocks: as in an input, and with an id and a status each.
-pub(super) fn output(blocks: &[Block], reply_id: &str, losses: &mut Losses) -> Vec<Value> {
+/// The output items that say these blocks: as in an input, and with an id and a status each. They begin at place
+/// `first` of the reply.
+pub(super) fn output(blocks: &[Block], reply_id: &str, first: usize, losses: &mut Losses) -> Vec<Value> {
     let mut writer =
         ItemWriter { names: &NameMap::default(), audience: Audience::Client, losses, items: Vec::new() };
     writer.blocks(blocks, |at| match &blocks[at] {
@@ -63,7 +64,7 @@ pub(super) fn output(blocks: &[Block], reply_id: &str, losses: &mut Losses) -> V
         Block::Text(_) | Block::Refusal(_) | Block::Reasoning(_) | Block::Opaque(_) => "",
     });
     let items = writer.items.into_iter().enumerate();
-    items.map(|(index, item)| Value::Object(completed(item, reply_id, index))).collect()
+    items.map(|(index, item)| Value::Object(completed(item, reply_id, first + index))).collect()
 }
 
 /// The id we give the item at this place of a reply: the same whenever the reply is written.
@@ -77,7 +78,10 @@ pub(super) fn item_id(prefix: &str, reply_id: &str, index: usize) -> String {
 fn completed(item: Fields, reply_id: &str, index: usize) -> Fields {
     let (prefix, status) = match item.get("type").and_then(Value::as_str) {
         Some("message") => ("msg", Some("completed")),
-        Some("function_call") => ("fc", Some("completed")),
+        Some("function_call") => {
+            let arguments = item.get("arguments").and_then(Value::as_str).unwrap_or_default();
+            ("fc", Some(call_status(CallKind::Function, arguments)))
+        }
         Some("custom_tool_call") => ("ctc", Some("completed")),
         Some("reasoning") => ("rs", None),
         _ => return item,
@@ -217,6 +221,13 @@ pub(super) fn call_item(call: &ToolCall, call_id: &str, names: &NameMap, losses:
     item.insert(field.to_owned(), Value::from(arguments(call.kind, &call.arguments)));
     item.extend(call.extras.write(ID, "output[]", losses));
     item
+}
+
+/// A call that was cut inside its arguments says so: agents run calls that are complete (T16).
+pub(super) fn call_status(kind: CallKind, arguments: &str) -> &'static str {
+    let is_cut =
+        kind == CallKind::Function && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_err();
+    if is_cut { "incomplete" } else { "completed" }
 }
 
 /// A call without arguments has an empty object, never an empty text (T9).

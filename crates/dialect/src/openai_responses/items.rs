@@ -20,6 +20,8 @@ pub(super) const MESSAGE_FIELDS: &str = "message";
 pub(super) const CONTENT_INDEX: &str = "content_index";
 /// An item's id at the host, where a stream had to show another one before it was known.
 pub(super) const HOST_ID: &str = "host_id";
+/// What only wraps what an item says: other dialects do without.
+pub(super) const WRAPPING: [&str; 5] = ["id", "status", MESSAGE_FIELDS, CONTENT_INDEX, HOST_ID];
 /// What kind of seal `encrypted_content` is.
 pub(super) const ENCRYPTED: &str = "encrypted";
 
@@ -40,7 +42,7 @@ fn push(item: Item, messages: &mut Vec<Message>) {
             Some("assistant") | None => push_blocks(message_blocks(message), messages),
             Some("user") => messages.push(Message::User(UserMessage {
                 content: parts(message.content),
-                extras: Extras::of(ID, message.extra),
+                extras: item_extras(message.extra),
             })),
             Some("system") => messages.push(system(SystemRole::System, message)),
             Some("developer") => messages.push(system(SystemRole::Developer, message)),
@@ -85,7 +87,7 @@ fn push_result(output: OutputItem, kind: CallKind, messages: &mut Vec<Message>) 
         kind,
         content,
         outcome: ToolOutcome::Success,
-        extras: Extras::of(ID, output.extra),
+        extras: item_extras(output.extra),
     };
     match messages.last_mut() {
         Some(Message::ToolResults(last)) => last.results.push(result),
@@ -97,7 +99,7 @@ fn system(role: SystemRole, message: MessageItem) -> Message {
     Message::System(SystemMessage {
         role,
         content: parts(message.content),
-        extras: Extras::of(ID, message.extra),
+        extras: item_extras(message.extra),
     })
 }
 
@@ -106,7 +108,12 @@ fn message_blocks(mut message: MessageItem) -> Vec<Block> {
     restore_id(&mut message.extra);
     let parts = match message.content {
         Content::Text(text) => {
-            return vec![Block::Text(Text { text, extras: text_extras(Fields::new(), 0, &message.extra) })];
+            let extras = match text_extras(Fields::new(), 0, &message.extra) {
+                // Translations leave empty texts out; here the client put it there.
+                none if none.is_empty() && text.is_empty() => Extras::marked(ID, Fields::new()),
+                extras => extras,
+            };
+            return vec![Block::Text(Text { text, extras })];
         }
         Content::Parts(parts) => parts,
     };
@@ -141,7 +148,12 @@ pub(super) fn text_extras(mut part: Fields, index: usize, message: &Fields) -> E
     } else if !message.is_empty() {
         part.insert(MESSAGE_FIELDS.to_owned(), Value::Object(message.clone()));
     }
-    Extras::of(ID, part)
+    item_extras(part)
+}
+
+/// The fields of an item, or of the text in one.
+fn item_extras(fields: Fields) -> Extras {
+    Extras::of(ID, fields).wrapped_by(&WRAPPING)
 }
 
 /// True for what the API treats as if it were not there.
@@ -168,7 +180,7 @@ fn function_call(mut item: FunctionCallItem) -> ToolCall {
         name: item.name.into(),
         kind: CallKind::Function,
         arguments: item.arguments.0,
-        extras: Extras::of(ID, item.extra),
+        extras: item_extras(item.extra),
     }
 }
 
@@ -179,7 +191,7 @@ fn custom_call(mut item: CustomCallItem) -> ToolCall {
         name: item.name.into(),
         kind: CallKind::Custom,
         arguments: item.input,
-        extras: Extras::of(ID, item.extra),
+        extras: item_extras(item.extra),
     }
 }
 
@@ -208,13 +220,13 @@ pub(super) fn seal_and_extras(item: ReasoningItem) -> (Option<Seal>, Extras) {
         Seal::from_token(&proof).unwrap_or_else(|| Seal { id: id.clone(), ..Seal::new(ID, ENCRYPTED, proof) })
     });
     if seal.is_some() {
-        return (seal, Extras::of(ID, extra));
+        return (seal, item_extras(extra));
     }
     if let Some(id) = id {
         extra.insert("id".to_owned(), Value::from(id));
     }
     // Even with no field of its own it is an item of this dialect, and may go back to it.
-    (None, Extras::marked(ID, extra))
+    (None, Extras::marked(ID, extra).wrapped_by(&WRAPPING))
 }
 
 fn parts(content: Content) -> Vec<Part> {
@@ -263,7 +275,7 @@ fn file(part: FilePart) -> Part {
             Source::Url(data) => {
                 Source::Base64 { media_type: media_type(part.filename.as_deref()).to_owned(), data }
             }
-            inline => inline,
+            inline @ (Source::Base64 { .. } | Source::Text(_) | Source::File { .. }) => inline,
         },
         (None, Some(url), _) => Source::Url(url),
         (None, None, Some(id)) => Source::File { provider: ID.provider, id },

@@ -51,7 +51,7 @@ fn append(messages: &mut Vec<Message>, more: Vec<Message>) {
         match (messages.last_mut(), first) {
             (Some(Message::Assistant(last)), Message::Assistant(first)) => last.content.extend(first.content),
             (Some(Message::ToolResults(last)), Message::ToolResults(first)) => {
-                last.results.extend(first.results)
+                last.results.extend(first.results);
             }
             (_, first) => messages.push(first),
         }

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::error;
+use super::stream_frames::Named;
 use super::usage;
 use super::wire::UsageBody;
 use crate::frame::SseFrame;
@@ -83,11 +84,6 @@ fn moment(frame: SseFrame<'_>) -> Option<Moment> {
     let named = |name: &str| TELLING.iter().find(|(known, _)| *known == name).map(|(_, moment)| *moment);
     if !frame.event.is_empty() && frame.event != "message" {
         return named(frame.event);
-    }
-    #[derive(Deserialize)]
-    struct Named<'a> {
-        #[serde(borrow, default, rename = "type")]
-        kind: std::borrow::Cow<'a, str>,
     }
     // Deltas are many and these are few: a cheap look first.
     let may_matter = TELLING

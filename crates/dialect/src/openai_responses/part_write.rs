@@ -35,7 +35,7 @@ pub(super) fn mark_error(output: &mut Value, losses: &mut Losses) {
     match output {
         Value::String(text) => text.insert_str(0, ERROR_MARK),
         Value::Array(parts) => {
-            parts.insert(0, json!({ "type": "input_text", "text": ERROR_MARK.trim_end() }))
+            parts.insert(0, json!({ "type": "input_text", "text": ERROR_MARK.trim_end() }));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
     }

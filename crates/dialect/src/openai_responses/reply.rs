@@ -27,7 +27,9 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     let Ending { items, status, reason, usage } = ending;
     let blocks: Vec<Block> = items.into_iter().flat_map(items::blocks).collect();
     let mut said = Said::default();
-    blocks.iter().for_each(|block| said.see(block));
+    for block in &blocks {
+        said.see(block);
+    }
     let finish = finish(status, reason, usage, said);
     Ok(Translated { value: Reply { head, blocks, finish }, losses: Losses::default() })
 }
@@ -66,7 +68,8 @@ pub(super) fn take_apart(body: ResponseBody) -> (ReplyHead, Ending) {
         id: body.id.map(Into::into),
         model: body.model.map(Into::into),
         created: body.created_at.and_then(|at| at.as_u64().or_else(|| whole_seconds(at.as_f64()?))),
-        extras: Extras::marked(ID, extra),
+        // It repeats what the request asked for.
+        extras: Extras::marked(ID, extra).all_wrapping(),
     };
     let ending = Ending {
         items: body.output.unwrap_or_default(),

@@ -345,14 +345,12 @@ fn text<'a>(output: &'a OutputFormat, own: Option<Value>, losses: &mut Losses) -
 /// `text` as responses repeat it.
 pub(super) fn text_echo(output: &OutputFormat, own: Option<Value>) -> Value {
     let body = text(output, own, &mut Losses::default());
-    let echo = body.and_then(|body| serde_json::to_value(body).ok()).unwrap_or_else(|| json!({}));
-    match echo {
-        Value::Object(mut fields) => {
-            fields.entry("format").or_insert_with(|| json!({ "type": "text" }));
-            Value::Object(fields)
-        }
-        other => other,
-    }
+    let mut fields = match body.map(serde_json::to_value) {
+        Some(Ok(Value::Object(fields))) => fields,
+        Some(_) | None => Fields::new(),
+    };
+    fields.entry("format").or_insert_with(|| json!({ "type": "text" }));
+    Value::Object(fields)
 }
 
 /// A translation keeps nothing at the host, so its thoughts must come with their proofs.

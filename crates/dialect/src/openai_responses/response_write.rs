@@ -18,7 +18,7 @@ pub(super) fn whole(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     let mut losses = Losses::default();
     let id = reply_id(&reply.head, context);
     let mut response = begun(&reply.head, context, &mut losses);
-    let output = item_write::output(&reply.blocks, &id, &mut losses);
+    let output = item_write::output(&reply.blocks, &id, 0, &mut losses);
     finished(&mut response, &reply.finish, output, &mut losses);
     Translated { value: Value::Object(response).to_string().into_bytes(), losses }
 }
@@ -77,9 +77,8 @@ pub(super) fn finished(response: &mut Fields, finish: &Finish, output: Vec<Value
 /// The fields of a request that the API repeats in its response.
 fn echo(request: &TurnRequest) -> Fields {
     /// Fields that only this dialect knows, and that come back as they were sent.
-    const REPEATED: [&str; 12] = [
+    const REPEATED: [&str; 10] = [
         "background",
-        "conversation",
         "max_tool_calls",
         "metadata",
         "prompt",
@@ -87,7 +86,6 @@ fn echo(request: &TurnRequest) -> Fields {
         "prompt_cache_retention",
         "safety_identifier",
         "service_tier",
-        "stream_options",
         "top_logprobs",
         "truncation",
     ];
@@ -118,6 +116,11 @@ fn echo(request: &TurnRequest) -> Fields {
         "metadata": {},
     });
     let Value::Object(mut fields) = value else { return Fields::new() };
+    // Asked for by its id or as an object; answered as an object.
+    if let Some(conversation) = own.and_then(|own| own.get("conversation")) {
+        let by_id = conversation.as_str().map(|id| json!({ "id": id }));
+        fields.insert("conversation".to_owned(), by_id.unwrap_or_else(|| conversation.clone()));
+    }
     for name in REPEATED {
         if let Some(value) = own.and_then(|own| own.get(name)).filter(|value| !is_nothing(value)) {
             fields.insert(name.to_owned(), value.clone());

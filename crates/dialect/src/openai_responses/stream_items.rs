@@ -1,21 +1,19 @@
 //! Tells a stream's items as blocks. Items go by their `output_index`; each is told as its deltas come and completed
 //! by its `output_item.done`, which also carries what is known only then.
 
-use serde_json::Value;
 use toolgate_model::{
     Block, BlockEnd, BlockStart, CallKind, Delta, Extras, Fields, Losses, Reasoning, ReasoningKind, Seal,
     Text, TurnError, TurnEvent,
 };
 
-use super::ID;
 use super::items;
 use super::order::{Order, Place, Step};
-use super::progress::{ParagraphProgress, PartProgress, PartState, Progress, Told, untold};
+use super::progress::{
+    ParagraphProgress, PartProgress, PartState, Progress, Sent, Told, announcement, id_extras, id_of,
+};
 use super::reply::Said;
 use super::stream_frames::{ArgumentsEvent, DeltaEvent, PartEvent};
-use super::wire::{
-    Arguments, Content, ContentPart, CustomCallItem, FunctionCallItem, Item, MessageItem, ReasoningItem,
-};
+use super::wire::{Content, ContentPart, Item, MessageItem};
 
 /// Where events go.
 pub(super) type Out<'a> = &'a mut Vec<TurnEvent>;
@@ -55,13 +53,13 @@ impl ItemTeller {
                 let id = items::call_id(item.call_id, &item.extra).into();
                 let start = BlockStart::ToolCall { id, name: item.name.into(), kind: CallKind::Function };
                 self.order.step(place, Step::Start(start), out)?;
-                Told::Call(0)
+                Told::Call(Sent::default())
             }
             Item::CustomCall(item) => {
                 let id = items::call_id(item.call_id, &item.extra).into();
                 let start = BlockStart::ToolCall { id, name: item.name.into(), kind: CallKind::Custom };
                 self.order.step(place, Step::Start(start), out)?;
-                Told::Call(0)
+                Told::Call(Sent::default())
             }
             Item::FunctionOutput(_) | Item::CustomOutput(_) | Item::Other(..) => Told::AtOnce,
         };
@@ -95,9 +93,9 @@ impl ItemTeller {
             return Ok(());
         }
         let place = Place { item: event.output_index, part: event.content_index };
-        if !self.grows(place, event.delta.len()) {
+        if !self.grows(place, &event.delta) {
             self.open_part(place, start, out)?;
-            if !self.grows(place, event.delta.len()) {
+            if !self.grows(place, &event.delta) {
                 return Ok(());
             }
         }
@@ -105,14 +103,14 @@ impl ItemTeller {
     }
 
     /// Counts more of an open part; false where it is not open.
-    fn grows(&mut self, place: Place, bytes: usize) -> bool {
+    fn grows(&mut self, place: Place, delta: &str) -> bool {
         let Some(Progress { told: Told::Message { parts, .. }, .. }) = self.item(place.item) else {
             return false;
         };
         let open =
             |part: &&mut PartProgress| part.index == place.part && matches!(part.state, PartState::Open(_));
         let Some(part) = parts.last_mut().filter(open) else { return false };
-        part.told += bytes;
+        part.told.add(delta);
         true
     }
 
@@ -153,7 +151,7 @@ impl ItemTeller {
             }
         });
         let extras = items::text_extras(Fields::new(), place.part as usize, fields);
-        parts.push(PartProgress { index: place.part, told: 0, state: PartState::Open(extras) });
+        parts.push(PartProgress { index: place.part, told: Sent::default(), state: PartState::Open(extras) });
         if let Some((at, extras)) = before {
             self.order.step(at, Step::End(BlockEnd { seal: None, extras }), out)?;
         }
@@ -173,10 +171,9 @@ impl ItemTeller {
         else {
             return;
         };
-        if let Some(part) = parts.iter_mut().find(|part| part.index == event.content_index) {
-            if let PartState::Open(extras) = &mut part.state {
-                *extras = items::text_extras(extra, event.content_index as usize, fields);
-            }
+        let part = parts.iter_mut().find(|part| part.index == event.content_index);
+        if let Some(PartProgress { state: PartState::Open(extras), .. }) = part {
+            *extras = items::text_extras(extra, event.content_index as usize, fields);
         }
     }
 
@@ -195,10 +192,10 @@ impl ItemTeller {
         };
         let known = paragraphs.iter().any(|paragraph| paragraph.kind == kind && paragraph.index == index);
         if !known {
-            paragraphs.push(ParagraphProgress { kind, index, told: 0 });
+            paragraphs.push(ParagraphProgress { kind, index, told: Sent::default() });
         }
         if let Some(paragraph) = paragraphs.last_mut() {
-            paragraph.told += delta.len();
+            paragraph.told.add(delta);
         }
         if !known {
             self.order.step(place, Step::Grow(Delta::Paragraph(kind)), out)?;
@@ -217,7 +214,7 @@ impl ItemTeller {
         if delta.is_empty() {
             return Ok(());
         }
-        *told += delta.len();
+        told.add(delta);
         let place = Place { item: index, part: 0 };
         self.order.step(place, Step::Grow(Delta::Arguments(delta.to_owned())), out)
     }
@@ -228,14 +225,14 @@ impl ItemTeller {
             return Ok(());
         };
         let all = if event.input.is_empty() { &event.arguments.0 } else { &event.input };
-        let rest = untold(all, *told).to_owned();
+        let rest = told.rest(all).to_owned();
         self.arguments(event.output_index, &rest, out)
     }
 
     /// Tells what of an item is not told yet, and ends its blocks.
     pub(super) fn complete(&mut self, index: u32, item: Item, out: Out<'_>) -> Result<(), TurnError> {
         if self.item(index).is_none() {
-            self.announced(index, without_content(&item), out)?;
+            self.announced(index, announcement(&item), out)?;
         }
         if self.item(index).is_none_or(|known| known.complete) {
             if matches!(&item, Item::Reasoning(item) if item.encrypted_content.is_some()) {
@@ -251,11 +248,10 @@ impl ItemTeller {
                 Block::Refusal(text) => self.complete_part(place, BlockStart::Refusal, &text, out)?,
                 Block::Reasoning(reasoning) => self.complete_thought(index, reasoning, out)?,
                 Block::ToolCall(call) => {
-                    let told = match self.item(index) {
-                        Some(Progress { told: Told::Call(told), .. }) => *told,
-                        _ => 0,
-                    };
-                    self.arguments(index, untold(&call.arguments, told), out)?;
+                    if let Some(Progress { told: Told::Call(told), .. }) = self.item(index) {
+                        let rest = told.rest(&call.arguments);
+                        self.arguments(index, rest, out)?;
+                    }
                     self.order.step(place, Step::End(BlockEnd { seal: None, extras: call.extras }), out)?;
                 }
                 Block::Opaque(opaque) => {
@@ -287,7 +283,7 @@ impl ItemTeller {
             return Ok(());
         }
         part.state = PartState::Ended;
-        let rest = untold(&text.text, part.told).to_owned();
+        let rest = part.told.rest(&text.text).to_owned();
         if !rest.is_empty() {
             self.order.step(place, Step::Grow(Delta::Text(rest)), out)?;
         }
@@ -303,25 +299,14 @@ impl ItemTeller {
             };
             let at = *count;
             *count += 1;
-            let told = match self.item(index) {
-                Some(Progress { told: Told::Reasoning(paragraphs), .. }) => {
-                    paragraphs.iter().position(|known| known.kind == part.kind && known.index == at).map(
-                        |found| {
-                            // Only the last paragraph can still grow.
-                            if found + 1 == paragraphs.len() { paragraphs[found].told } else { usize::MAX }
-                        },
-                    )
-                }
-                _ => Some(usize::MAX),
+            let rest = match self.item(index) {
+                Some(item) => item.told.rest_of_paragraph(part.kind, at, &part.text),
+                None => None,
             };
-            match told {
-                Some(told) => {
-                    let rest = untold(&part.text, told).to_owned();
-                    if !rest.is_empty() {
-                        self.thought((index, part.kind, at), &rest, out)?;
-                    }
-                }
+            match rest {
                 None => self.thought((index, part.kind, at), &part.text, out)?,
+                Some("") => {}
+                Some(rest) => self.thought((index, part.kind, at), rest, out)?,
             }
         }
         self.end_thought(index, thought.seal, thought.extras, out)
@@ -392,57 +377,6 @@ impl ItemTeller {
                 self.losses.add("output[]", "the host announced an item and never sent it");
                 Ok(())
             }
-        }
-    }
-}
-
-fn id_extras(id: Option<&str>) -> Extras {
-    let mut fields = Fields::new();
-    fields.extend(id.map(|id| ("id".to_owned(), Value::from(id))));
-    Extras::marked(ID, fields)
-}
-
-fn id_of(item: &Item) -> Option<&str> {
-    let fields = match item {
-        Item::Message(item) => &item.extra,
-        Item::FunctionCall(item) => &item.extra,
-        Item::CustomCall(item) => &item.extra,
-        Item::FunctionOutput(item) | Item::CustomOutput(item) => &item.extra,
-        Item::Reasoning(item) => return item.id.as_deref(),
-        Item::Other(_, fields) => fields,
-    };
-    fields.get("id")?.as_str()
-}
-
-/// The item as it would have been announced.
-fn without_content(item: &Item) -> Item {
-    match item {
-        Item::Message(item) => Item::Message(MessageItem {
-            role: item.role.clone(),
-            content: Content::default(),
-            extra: item.extra.clone(),
-        }),
-        Item::FunctionCall(item) => Item::FunctionCall(FunctionCallItem {
-            call_id: item.call_id.clone(),
-            name: item.name.clone(),
-            arguments: Arguments::default(),
-            extra: item.extra.clone(),
-        }),
-        Item::CustomCall(item) => Item::CustomCall(CustomCallItem {
-            call_id: item.call_id.clone(),
-            name: item.name.clone(),
-            input: String::new(),
-            extra: item.extra.clone(),
-        }),
-        Item::Reasoning(item) => Item::Reasoning(ReasoningItem {
-            id: item.id.clone(),
-            summary: None,
-            content: None,
-            encrypted_content: None,
-            extra: Fields::new(),
-        }),
-        Item::FunctionOutput(_) | Item::CustomOutput(_) | Item::Other(..) => {
-            Item::Other(String::new(), Fields::new())
         }
     }
 }

@@ -269,7 +269,7 @@ impl StreamWriter {
 
     /// The item of one text, complete.
     fn message(&mut self, block: toolgate_model::Block) -> Fields {
-        let mut items = item_write::output(&[block], &self.reply_id, &mut self.losses);
+        let mut items = item_write::output(&[block], &self.reply_id, self.output.len(), &mut self.losses);
         match items.pop() {
             Some(Value::Object(item)) => item,
             _ => Fields::new(),
@@ -316,12 +316,13 @@ impl StreamWriter {
             // T9: clients add the deltas up.
             self.events.delta(DeltaFrame::new(delta, spot, all), out);
         }
+        let status = item_write::call_status(call.kind, all);
         let mut event = Fields::new();
         event.insert(field.to_owned(), Value::from(all));
         self.events.whole_item(done, spot, event, out);
         call.extras = end.extras.clone();
         let mut item = Fields::new();
-        item.insert("status".to_owned(), Value::from("completed"));
+        item.insert("status".to_owned(), Value::from(status));
         item.extend(item_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses));
         item
     }

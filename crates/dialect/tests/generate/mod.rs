@@ -4,18 +4,24 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use toolgate_model::{
-    AssistantMessage, Block, CallKind, Choice, Extras, Finish, FunctionTool, Image, JsonText, Message, OutputFormat,
-    Parallel, Part, Reasoning, ReasoningKind, ReasoningPart, Reply, ReplyHead, SchemaFormat, Source, StopReason,
-    SystemMessage, SystemRole, Text, Tool, ToolCall, ToolChoice, ToolOutcome, ToolResult, ToolResults, TurnRequest, Usage,
-    UserMessage,
+    AssistantMessage, Block, CallKind, Choice, Extras, Finish, FunctionTool, Image, JsonText, Message,
+    OutputFormat, Parallel, Part, Reasoning, ReasoningKind, ReasoningPart, Reply, ReplyHead, SchemaFormat,
+    Source, StopReason, SystemMessage, SystemRole, Text, Tool, ToolCall, ToolChoice, ToolOutcome, ToolResult,
+    ToolResults, TurnRequest, Usage, UserMessage,
 };
 
 /// Any complete reply.
-pub fn reply() -> impl Strategy<Value = Reply> {
-    let blocks = (option::of(reasoning()), option::of(text()), vec(call(), 0..3)).prop_map(|(thought, text, calls)| {
-        let calls = calls.into_iter().enumerate().map(|(at, call)| numbered(call, at));
-        thought.into_iter().chain(text.map(Block::Text)).chain(calls.map(Block::ToolCall)).collect::<Vec<_>>()
-    });
+pub(crate) fn reply() -> impl Strategy<Value = Reply> {
+    let blocks = (option::of(reasoning()), option::of(text()), vec(call(), 0..3)).prop_map(
+        |(thought, text, calls)| {
+            let calls = calls.into_iter().enumerate().map(|(at, call)| numbered(call, at));
+            thought
+                .into_iter()
+                .chain(text.map(Block::Text))
+                .chain(calls.map(Block::ToolCall))
+                .collect::<Vec<_>>()
+        },
+    );
     (blocks, 0..10_000_u64, 0..500_u64, any::<bool>()).prop_map(|(blocks, input, output, cut)| {
         let called = blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
         let stop = match (cut, called) {
@@ -25,7 +31,11 @@ pub fn reply() -> impl Strategy<Value = Reply> {
         };
         let usage = Usage { input, cache_read: input / 2, output, ..Usage::default() };
         Reply {
-            head: ReplyHead { id: Some("id_1".into()), model: Some("host-model".into()), ..ReplyHead::default() },
+            head: ReplyHead {
+                id: Some("id_1".into()),
+                model: Some("host-model".into()),
+                ..ReplyHead::default()
+            },
             blocks,
             finish: Finish { stop, usage: Some(usage), ..Finish::default() },
         }
@@ -33,13 +43,14 @@ pub fn reply() -> impl Strategy<Value = Reply> {
 }
 
 /// Any request whose results answer its calls.
-pub fn request() -> impl Strategy<Value = TurnRequest> {
+pub(crate) fn request() -> impl Strategy<Value = TurnRequest> {
     let rounds = vec((parts(), option::of(text()), vec(call(), 0..3), vec(parts(), 3), any::<bool>()), 1..3);
-    let settings = (option::of(1..9000_u64), option::of(0..10_u8), choice(), option::of(format()), vec(tool(), 0..3));
+    let settings =
+        (option::of(1..9000_u64), option::of(0..10_u8), choice(), option::of(format()), vec(tool(), 0..3));
     (option::of("[a-z ]{1,20}"), rounds, parts(), settings).prop_map(|(system, rounds, last, settings)| {
         let mut messages = Vec::new();
-        for (round, (asked, said, calls, results, failed)) in rounds.into_iter().enumerate() {
-            messages.extend(one_round(round, asked, said, calls, &results, failed));
+        for (at, round) in rounds.into_iter().enumerate() {
+            messages.extend(one_round(at, round));
         }
         messages.push(user(last));
         let mut request = TurnRequest::new("some-model", messages);
@@ -56,15 +67,12 @@ pub fn request() -> impl Strategy<Value = TurnRequest> {
     })
 }
 
-fn one_round(
-    round: usize,
-    asked: Vec<Part>,
-    said: Option<Text>,
-    calls: Vec<ToolCall>,
-    results: &[Vec<Part>],
-    failed: bool,
-) -> Vec<Message> {
-    let calls: Vec<ToolCall> = calls.into_iter().enumerate().map(|(at, call)| numbered(call, round * 10 + at)).collect();
+/// What was asked, said, called and answered, and whether the tools failed.
+type Round = (Vec<Part>, Option<Text>, Vec<ToolCall>, Vec<Vec<Part>>, bool);
+
+fn one_round(round: usize, (asked, said, calls, results, failed): Round) -> Vec<Message> {
+    let calls: Vec<ToolCall> =
+        calls.into_iter().enumerate().map(|(at, call)| numbered(call, round * 10 + at)).collect();
     let answer = |(call, content): (&ToolCall, &Vec<Part>)| ToolResult {
         call: call.id.clone(),
         kind: CallKind::Function,
@@ -72,16 +80,21 @@ fn one_round(
         outcome: if failed { ToolOutcome::Error } else { ToolOutcome::Success },
         extras: Extras::NONE,
     };
-    let results: Vec<ToolResult> = calls.iter().zip(results).map(answer).collect();
+    let results: Vec<ToolResult> = calls.iter().zip(&results).map(answer).collect();
     let text = said.unwrap_or_else(|| Text::new("so"));
     let content = std::iter::once(Block::Text(text)).chain(calls.into_iter().map(Block::ToolCall)).collect();
-    let mut messages = vec![user(asked), Message::Assistant(AssistantMessage { content, extras: Extras::NONE })];
+    let mut messages =
+        vec![user(asked), Message::Assistant(AssistantMessage { content, extras: Extras::NONE })];
     if !results.is_empty() {
         messages.push(Message::ToolResults(ToolResults { results }));
     }
     if round == 1 {
         let content = vec![Part::text("be brief")];
-        messages.push(Message::System(SystemMessage { role: SystemRole::System, content, extras: Extras::NONE }));
+        messages.push(Message::System(SystemMessage {
+            role: SystemRole::System,
+            content,
+            extras: Extras::NONE,
+        }));
     }
     messages
 }
@@ -118,13 +131,15 @@ fn call() -> impl Strategy<Value = ToolCall> {
         Just("{}".to_owned()),
         words().prop_map(|word| serde_json::json!({ "city": word, "n": 1 }).to_string()),
     ];
-    (prop_oneof!["[a-z_]{1,10}", "[a-z]{60,80}", "[a-z]{1,3}\\.[a-z]{1,3}"], arguments).prop_map(|(name, arguments)| ToolCall {
-        id: "c".into(),
-        name: name.into(),
-        kind: CallKind::Function,
-        arguments,
-        extras: Extras::NONE,
-    })
+    (prop_oneof!["[a-z_]{1,10}", "[a-z]{60,80}", "[a-z]{1,3}\\.[a-z]{1,3}"], arguments).prop_map(
+        |(name, arguments)| ToolCall {
+            id: "c".into(),
+            name: name.into(),
+            kind: CallKind::Function,
+            arguments,
+            extras: Extras::NONE,
+        },
+    )
 }
 
 fn numbered(mut call: ToolCall, at: usize) -> ToolCall {
@@ -137,7 +152,9 @@ fn tool() -> impl Strategy<Value = Tool> {
         Tool::Function(FunctionTool {
             name: "tool".into(),
             description,
-            schema: Some(JsonText::parse(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#).unwrap()),
+            schema: Some(
+                JsonText::parse(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#).unwrap(),
+            ),
             strict,
             extras: Extras::NONE,
         })
@@ -163,7 +180,11 @@ fn choice() -> impl Strategy<Value = ToolChoice> {
         Just(Choice::Named("tool_0".into(), CallKind::Function)),
     ];
     let parallel = prop_oneof![Just(Parallel::Allowed), Just(Parallel::Forbidden)];
-    (option::of(choice), option::of(parallel)).prop_map(|(choice, parallel)| ToolChoice { choice, parallel, extras: Extras::NONE })
+    (option::of(choice), option::of(parallel)).prop_map(|(choice, parallel)| ToolChoice {
+        choice,
+        parallel,
+        extras: Extras::NONE,
+    })
 }
 
 fn format() -> impl Strategy<Value = OutputFormat> {
@@ -174,5 +195,9 @@ fn format() -> impl Strategy<Value = OutputFormat> {
         strict: Some(true),
         extras: Extras::NONE,
     };
-    prop_oneof![Just(OutputFormat::Text), Just(OutputFormat::JsonObject), Just(OutputFormat::JsonSchema(schema))]
+    prop_oneof![
+        Just(OutputFormat::Text),
+        Just(OutputFormat::JsonObject),
+        Just(OutputFormat::JsonSchema(schema))
+    ]
 }

@@ -1,0 +1,141 @@
+//! What the operator decides about back ends, in types that cannot be wrong. Reading files is the `cli`'s work.
+
+use std::fmt;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Uri};
+use secrecy::SecretString;
+
+use crate::pattern::ModelPattern;
+
+/// Everything [`Router::assemble`](crate::Router::assemble) needs.
+#[derive(Clone, Debug, Default)]
+pub struct BackendConfig {
+    /// The hosts there are.
+    pub upstreams: Vec<UpstreamConfig>,
+    /// Which model is answered by whom. Exact names win over patterns; among patterns the first match wins.
+    pub models: Vec<ModelRoute>,
+}
+
+/// A host that speaks one of our dialects.
+#[derive(Clone, Debug)]
+pub struct UpstreamConfig {
+    /// As in `[upstreams.NAME]`; targets refer to it, and it is what logs and headers show.
+    pub name: UpstreamName,
+    /// The dialect's name in the registry: `anthropic-messages`, `openai-chat`, `openai-responses`.
+    pub dialect: &'static str,
+    /// Everything before `/messages`, `/chat/completions` or `/responses`.
+    pub base_url: Uri,
+    /// Our key at the host; hosts on this machine often want none.
+    pub api_key: Option<SecretString>,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// How often to try.
+    pub retry: Retry,
+    /// Sent with every request, over what the dialect itself sends.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl UpstreamConfig {
+    /// A host with the usual patience and no key.
+    pub fn new(name: impl Into<String>, dialect: &'static str, base_url: Uri) -> Self {
+        Self {
+            name: UpstreamName::new(name),
+            dialect,
+            base_url,
+            api_key: None,
+            timeouts: Timeouts::default(),
+            retry: Retry::default(),
+            headers: Vec::new(),
+        }
+    }
+}
+
+/// What an upstream is called in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct UpstreamName(String);
+
+impl UpstreamName {
+    /// Takes the name as it is.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for UpstreamName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How long to wait for a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the TCP connection stands.
+    pub connect: Duration,
+    /// From the request until the first event of a stream, or the head of a whole reply.
+    pub first_event: Duration,
+    /// Between two pieces of a reply.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    /// A model may think for minutes before it says the first word, or between two; a network answers in seconds.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_event: Duration::from_mins(10),
+            idle: Duration::from_mins(5),
+        }
+    }
+}
+
+/// How often a request is tried again at the same host, always before its first event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// Tries beyond the first.
+    pub retries: u32,
+    /// The wait before the first of them; it doubles each time.
+    pub backoff: Duration,
+    /// The longest wait, also where the host's `retry-after` asks for one. A longer `retry-after` is not waited
+    /// for: the error goes to the next target or to the client at once.
+    pub longest_wait: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { retries: 2, backoff: Duration::from_millis(300), longest_wait: Duration::from_secs(8) }
+    }
+}
+
+/// Who answers for a model name or pattern.
+#[derive(Clone, Debug)]
+pub struct ModelRoute {
+    /// `gpt-4o-mini`, or with a star: `claude-*`.
+    pub pattern: ModelPattern,
+    /// Tried in this order, until one gives a first event.
+    pub targets: Vec<Target>,
+}
+
+/// One answerer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Who.
+    pub via: Via,
+    /// The model's name there; `None` keeps the name the client used.
+    pub model: Option<String>,
+}
+
+/// Who answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// The upstream of this name.
+    Upstream(UpstreamName),
+    /// The scripted model inside the binary.
+    Demo,
+}

@@ -1,0 +1,148 @@
+//! The model called `demo`: a small script inside the binary. It greets, calls the tools it is offered when asked to
+//! ("call `get_weather` for Paris") and uses their results. It serves newcomers, documentation and tests.
+
+mod arguments;
+mod script;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt};
+use toolgate_model::{
+    BlockEnd, BlockStart, Delta, DialectId, Finish, Losses, ReplyHead, ReplyId, StopReason, TurnError,
+    TurnEvent, TurnRequest, Usage, estimate,
+};
+
+use self::script::{Line, PlannedCall};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Turn};
+
+/// How a token is reckoned: the usual four letters.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// Arguments are sent in pieces of about this size, as real models do.
+const ARGUMENT_PIECE_BYTES: usize = 12;
+
+/// The scripted model.
+pub(crate) struct Demo {
+    name: Arc<str>,
+}
+
+impl Demo {
+    pub(crate) fn new() -> Self {
+        Self { name: Arc::from("demo") }
+    }
+}
+
+impl Backend for Demo {
+    fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
+        let events = perform(&turn);
+        // A pause after each batch lets it go out before the next, so that clients see a stream.
+        let paced = stream::iter(events).then(|events| async move {
+            tokio::task::yield_now().await;
+            Ok(Batch::from(events))
+        });
+        let answer = Answer {
+            upstream: Arc::clone(&self.name),
+            losses: Losses::default(),
+            body: AnswerBody::Events(Box::pin(paced)),
+        };
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+
+    fn count_tokens(&self, _turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn dialect(&self) -> Option<DialectId> {
+        None
+    }
+
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+}
+
+/// The whole reply, in the batches in which it is sent.
+fn perform(turn: &Turn) -> Vec<Vec<TurnEvent>> {
+    let request = &turn.request;
+    let head = ReplyHead {
+        id: Some(ReplyId::new(format!("demo_{}", turn.id.simple()))),
+        model: Some(request.model.clone()),
+        ..ReplyHead::default()
+    };
+    let mut batches = vec![vec![TurnEvent::Started(head)]];
+    let mut output = 0;
+    let mut finish = Finish::default();
+    match script::next_line(request) {
+        Line::Say(text) => {
+            let (text, stop) = shorten(request, text);
+            output += tokens(&text);
+            say(&text, &mut batches);
+            finish.stop = stop;
+        }
+        Line::Call(calls) => {
+            let prelude = script::announce(&calls);
+            output += tokens(&prelude);
+            say(&prelude, &mut batches);
+            for (index, call) in calls.into_iter().enumerate() {
+                output += tokens(&call.arguments);
+                let id = format!("call_{}_{index}", turn.id.simple());
+                batches.push(call_events(id, call));
+            }
+            finish.stop = StopReason::ToolUse;
+        }
+    }
+    finish.usage = Some(Usage { input: estimate::input_tokens(request), output, ..Usage::default() });
+    batches.push(vec![TurnEvent::Finished(finish)]);
+    batches
+}
+
+fn say(text: &str, batches: &mut Vec<Vec<TurnEvent>>) {
+    batches.push(vec![TurnEvent::BlockStarted(BlockStart::Text)]);
+    for word in text.split_inclusive(' ') {
+        batches.push(vec![TurnEvent::BlockDelta(Delta::Text(word.to_owned()))]);
+    }
+    batches.push(vec![TurnEvent::BlockFinished(BlockEnd::default())]);
+}
+
+fn call_events(id: String, call: PlannedCall) -> Vec<TurnEvent> {
+    let PlannedCall { name, kind, arguments } = call;
+    let mut events = vec![TurnEvent::BlockStarted(BlockStart::ToolCall { id: id.into(), name, kind })];
+    let mut rest = arguments.as_str();
+    while !rest.is_empty() {
+        let (piece, left) = rest.split_at(rest.ceil_char_boundary(ARGUMENT_PIECE_BYTES));
+        events.push(TurnEvent::BlockDelta(Delta::Arguments(piece.to_owned())));
+        rest = left;
+    }
+    events.push(TurnEvent::BlockFinished(BlockEnd::default()));
+    events
+}
+
+/// Honours `max_tokens` and stop texts, as a model would.
+fn shorten(request: &TurnRequest, mut text: String) -> (String, StopReason) {
+    let mut stop = StopReason::EndTurn;
+    let met = request
+        .sampling
+        .stop
+        .iter()
+        .filter(|stop| !stop.is_empty())
+        .filter_map(|stop| text.find(stop.as_str()));
+    if let Some(start) = met.min() {
+        text.truncate(start);
+        stop = StopReason::StopSequence;
+    }
+    let most = request.max_output.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+    let most_bytes = most.saturating_mul(BYTES_PER_TOKEN);
+    if text.len() > most_bytes {
+        text.truncate(text.floor_char_boundary(most_bytes));
+        stop = StopReason::MaxTokens;
+    }
+    (text, stop)
+}
+
+fn tokens(text: &str) -> u64 {
+    u64::try_from(text.len().div_ceil(BYTES_PER_TOKEN)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

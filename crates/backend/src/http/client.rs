@@ -1,0 +1,204 @@
+//! Connections to a host, and what every request to it carries.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http_body_util::Full;
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use secrecy::ExposeSecret;
+use thiserror::Error;
+use toolgate_model::DialectId;
+
+use crate::config::UpstreamConfig;
+
+/// Keeps connections to a host and sends requests over them.
+pub(super) type Client = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// Connections kept open while nobody uses them, so that a burst finds them again.
+const MAX_IDLE_CONNECTIONS: usize = 256;
+
+/// Under the minute after which common load balancers close a silent connection.
+const IDLE_CONNECTION: Duration = Duration::from_secs(50);
+
+/// Detects hosts that vanished without a word.
+const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// The API version asked for where the client names none.
+const ANTHROPIC_VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
+
+/// The system's root certificates, read once and shared by all workers.
+#[derive(Clone)]
+pub struct Tls(rustls::ClientConfig);
+
+impl Tls {
+    /// Reads the system's root certificates. A system without any can still reach `http://` hosts.
+    pub fn load() -> Result<Self, AssembleError> {
+        let builder = || {
+            rustls::ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
+                .with_safe_default_protocol_versions()
+                .map_err(|error| AssembleError::Tls { source: error })
+        };
+        let rooted = match builder()?.with_native_roots() {
+            Ok(rooted) => rooted,
+            Err(error) => {
+                tracing::warn!(
+                    %error,
+                    "no root certificates found, so https hosts cannot be reached; install ca-certificates"
+                );
+                builder()?.with_root_certificates(rustls::RootCertStore::empty())
+            }
+        };
+        Ok(Self(rooted.with_no_client_auth()))
+    }
+}
+
+/// Why the back ends of a configuration cannot be built.
+#[derive(Debug, Error)]
+pub enum AssembleError {
+    /// A dialect nobody implements.
+    #[error(
+        "upstream `{upstream}`: there is no dialect `{dialect}`; use anthropic-messages, openai-chat or openai-responses"
+    )]
+    UnknownDialect {
+        /// The upstream.
+        upstream: String,
+        /// What it was said to speak.
+        dialect: String,
+    },
+    /// A base URL requests cannot be sent to.
+    #[error("upstream `{upstream}`: base_url `{base_url}` is no http:// or https:// address with a host")]
+    BadUrl {
+        /// The upstream.
+        upstream: String,
+        /// Its base URL.
+        base_url: String,
+    },
+    /// A key with characters no header carries.
+    #[error(
+        "upstream `{upstream}`: its api_key holds characters that no HTTP header can carry; check for line breaks"
+    )]
+    BadKey {
+        /// The upstream.
+        upstream: String,
+    },
+    /// The TLS library refused its own defaults.
+    #[error("preparing TLS for https hosts failed; please report this")]
+    Tls {
+        /// Why.
+        source: rustls::Error,
+    },
+    /// A route to an upstream that is not configured.
+    #[error(
+        "model `{model}`: there is no upstream `{upstream}`; add [upstreams.{upstream}] or correct the name"
+    )]
+    UnknownUpstream {
+        /// The model or pattern.
+        model: String,
+        /// The name that was not found.
+        upstream: String,
+    },
+}
+
+/// The client for a host. No connection is opened yet.
+pub(super) fn connect(config: &UpstreamConfig, tls: &Tls) -> Client {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(config.timeouts.connect));
+    tcp.set_keepalive(Some(TCP_KEEPALIVE));
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(tls.0.clone())
+        .https_or_http()
+        .enable_http1()
+        .enable_http2()
+        .wrap_connector(tcp);
+    hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(IDLE_CONNECTION)
+        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+        .pool_timer(TokioTimer::new())
+        .timer(TokioTimer::new())
+        .build(connector)
+}
+
+/// The base URL followed by `path`; a query of the base URL stays at the end.
+pub(super) fn join(config: &UpstreamConfig, path: &str) -> Result<Uri, AssembleError> {
+    let refused =
+        || AssembleError::BadUrl { upstream: config.name.to_string(), base_url: config.base_url.to_string() };
+    if !matches!(config.base_url.scheme_str(), Some("http" | "https")) {
+        return Err(refused());
+    }
+    let mut joined = format!("{}{path}", config.base_url.path().trim_end_matches('/'));
+    if let Some(query) = config.base_url.query() {
+        joined.push('?');
+        joined.push_str(query);
+    }
+    let mut parts = config.base_url.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(joined).map_err(|_| refused())?);
+    Uri::from_parts(parts).map_err(|_| refused())
+}
+
+/// What every request to the host carries. The caller's own keys are never among it.
+pub(super) fn headers(config: &UpstreamConfig, dialect: DialectId) -> Result<HeaderMap, AssembleError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("toolgate/", env!("CARGO_PKG_VERSION"))));
+    let is_anthropic = dialect.provider == "anthropic";
+    if is_anthropic {
+        headers.insert(HeaderName::from_static("anthropic-version"), ANTHROPIC_VERSION);
+    }
+    if let Some(key) = &config.api_key {
+        let (name, text) = if is_anthropic {
+            (HeaderName::from_static("x-api-key"), key.expose_secret().to_owned())
+        } else {
+            (AUTHORIZATION, format!("Bearer {}", key.expose_secret()))
+        };
+        let mut value = HeaderValue::try_from(text)
+            .map_err(|_| AssembleError::BadKey { upstream: config.name.to_string() })?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    for (name, value) in &config.headers {
+        headers.insert(name, value.clone());
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(base_url: &'static str) -> UpstreamConfig {
+        UpstreamConfig::new("host", "openai-chat", Uri::from_static(base_url))
+    }
+
+    #[test]
+    fn the_path_follows_the_base_url() {
+        let joined = |base| join(&config(base), "/messages").map(|uri| uri.to_string()).ok();
+        assert_eq!(joined("https://h/v1").as_deref(), Some("https://h/v1/messages"));
+        assert_eq!(joined("http://h:1/v1/").as_deref(), Some("http://h:1/v1/messages"));
+        assert_eq!(joined("http://h").as_deref(), Some("http://h/messages"));
+        assert_eq!(
+            joined("https://h/v1?api-version=2").as_deref(),
+            Some("https://h/v1/messages?api-version=2")
+        );
+        assert_eq!(joined("ftp://h/v1"), None);
+        assert_eq!(joined("/v1"), None);
+    }
+
+    #[test]
+    fn keys_go_where_the_provider_looks_for_them() {
+        let mut config = config("http://h");
+        config.api_key = Some("secret".into());
+        let of = |provider| headers(&config, DialectId { name: "x", provider }).expect("plain text");
+        assert_eq!(of("anthropic")["x-api-key"], "secret");
+        assert_eq!(of("anthropic")["anthropic-version"], "2023-06-01");
+        assert_eq!(of("openai")["authorization"], "Bearer secret");
+        assert!(!of("openai").contains_key("x-api-key"));
+        assert!(!format!("{:?}", of("openai")).contains("secret"));
+    }
+}

@@ -1,0 +1,82 @@
+//! What can go wrong with a host, each in words that say what to do.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::LOCATION;
+use toolgate_model::{ErrorKind, TurnError};
+
+use super::body::HostBody;
+
+/// How long the rest of an error answer is waited for.
+pub(super) const MAX_ERROR_WAIT: Duration = Duration::from_secs(10);
+
+/// How much of a page is shown: enough to recognise it.
+const SHOWN_CHARS: usize = 120;
+
+/// How much of a page is read.
+const MAX_PAGE_BYTES: usize = 64 * 1024;
+
+/// A host, by the name that errors call it.
+#[derive(Clone, Debug)]
+pub(super) struct Host {
+    pub(super) name: Arc<str>,
+}
+
+impl Host {
+    pub(super) fn unreachable(&self, error: hyper_util::client::legacy::Error) -> TurnError {
+        let what = if error.is_connect() {
+            "cannot be reached: check its base_url and that it runs"
+        } else {
+            "closed the connection before it answered: try again"
+        };
+        self.upstream(what).caused_by(error)
+    }
+
+    pub(super) fn silent_for(&self, waited: Duration) -> TurnError {
+        let name = &self.name;
+        let seconds = waited.as_secs_f32();
+        TurnError::new(
+            ErrorKind::Timeout,
+            format!("upstream `{name}` said nothing for {seconds} s: try again, or raise its timeouts"),
+        )
+    }
+
+    pub(super) fn cut(&self, error: impl Error + Send + Sync + 'static) -> TurnError {
+        self.upstream("cut its reply in the middle: what came is incomplete, try again").caused_by(error)
+    }
+
+    pub(super) fn ended_early(&self) -> TurnError {
+        self.upstream("ended its reply in the middle: what came is incomplete, try again")
+    }
+
+    pub(super) fn spoke_rubbish(&self, expected: &str) -> TurnError {
+        self.upstream(&format!("answered something that is not {expected}: check its dialect and base_url"))
+    }
+
+    pub(super) fn too_large(&self, limit: usize) -> TurnError {
+        self.upstream(&format!(
+            "sent a reply of more than {limit} bytes: ask for a smaller one, or for a stream"
+        ))
+    }
+
+    pub(super) fn redirected(&self, headers: &HeaderMap) -> TurnError {
+        let place = headers.get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("an unnamed place");
+        self.upstream(&format!("redirects to {place}: set its base_url to where it really is"))
+    }
+
+    /// A proxy's login page or a web server's welcome, where a model was expected.
+    pub(super) async fn sent_a_page(&self, body: HostBody) -> TurnError {
+        let page = body.collect(MAX_PAGE_BYTES).await.unwrap_or_default();
+        let page = String::from_utf8_lossy(&page);
+        let shown: String =
+            page.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SHOWN_CHARS).collect();
+        self.upstream(&format!("answered with an HTML page instead of a reply: check its base_url ({shown})"))
+    }
+
+    fn upstream(&self, what: &str) -> TurnError {
+        TurnError::upstream(format!("upstream `{}` {what}", self.name))
+    }
+}

@@ -1,0 +1,269 @@
+//! A host that speaks one of our dialects over HTTP.
+
+mod body;
+mod calls;
+mod client;
+mod events;
+mod failure;
+mod prepare;
+mod relay;
+mod retry;
+mod splice;
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use serde::Deserialize;
+use toolgate_dialect::UpstreamDialect;
+use toolgate_model::{Delivery, DialectId, Translated, TurnError};
+
+use self::body::HostBody;
+use self::client::Client;
+use self::events::HostEvents;
+use self::failure::Host;
+use self::prepare::{Mode, Prepared};
+use self::relay::HostRelay;
+use crate::config::{Retry, Timeouts, UpstreamConfig};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Turn, WholeBody};
+
+pub use self::client::{AssembleError, Tls};
+
+/// The largest whole reply that is read. Replies with generated images are tens of megabytes.
+const MAX_WHOLE_BYTES: usize = 64 * 1024 * 1024;
+
+/// The largest error body that is read; what follows is of no use to anybody.
+const MAX_ERROR_BYTES: usize = 256 * 1024;
+
+/// A host that speaks one of our dialects over HTTP.
+pub(crate) struct Upstream {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    host: Host,
+    dialect: &'static dyn UpstreamDialect,
+    client: Client,
+    turns: Uri,
+    /// Where input tokens are counted, for dialects that can.
+    count: Option<Uri>,
+    /// Sent with every request: our key, the operator's own headers.
+    headers: HeaderMap,
+    timeouts: Timeouts,
+    retry: Retry,
+}
+
+impl Upstream {
+    /// Prepares everything that is the same for every request.
+    pub(crate) fn new(config: &UpstreamConfig, tls: &Tls) -> Result<Self, AssembleError> {
+        let dialect = toolgate_dialect::registry::find(config.dialect)
+            .ok_or_else(|| AssembleError::UnknownDialect {
+                upstream: config.name.to_string(),
+                dialect: config.dialect.to_owned(),
+            })?
+            .upstream;
+        let turns = client::join(config, dialect.path())?;
+        let count = match config.dialect {
+            "anthropic-messages" => Some(client::join(config, "/messages/count_tokens")?),
+            _ => None,
+        };
+        let inner = Inner {
+            host: Host { name: Arc::from(config.name.as_str()) },
+            dialect,
+            client: client::connect(config, tls),
+            turns,
+            count,
+            headers: client::headers(config, dialect.id())?,
+            timeouts: config.timeouts,
+            retry: config.retry,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+impl Backend for Upstream {
+    fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move { inner.answer(&turn).await })
+    }
+
+    // T35
+    fn count_tokens(&self, turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let uri = inner.count.clone()?;
+            Some(inner.count_tokens(uri, &turn).await)
+        })
+    }
+
+    fn dialect(&self) -> Option<DialectId> {
+        Some(self.inner.dialect.id())
+    }
+
+    fn name(&self) -> &Arc<str> {
+        &self.inner.host.name
+    }
+}
+
+impl Inner {
+    /// Tries until there is a first event, the tries are used up or trying again makes no sense.
+    async fn answer(&self, turn: &Turn) -> Result<Answer, TurnError> {
+        let prepared = prepare::prepare(self.dialect, turn)?;
+        let mut tried = 0;
+        loop {
+            let within = self.timeouts.first_event;
+            let attempt = tokio::time::timeout(within, self.attempt(turn, &prepared)).await;
+            let error = match attempt.unwrap_or_else(|_| Err(self.host.silent_for(within))) {
+                Ok(body) => {
+                    let upstream = Arc::clone(&self.host.name);
+                    return Ok(Answer { upstream, losses: body.losses, body: body.value });
+                }
+                Err(error) => error,
+            };
+            let Some(wait) = retry::wait(&self.retry, tried, &error) else { return Err(error) };
+            tracing::debug!(id = %turn.id, upstream = %self.host.name, %error, ?wait, "trying again");
+            tokio::time::sleep(wait).await;
+            tried += 1;
+        }
+    }
+
+    /// One request, up to its first event.
+    async fn attempt(&self, turn: &Turn, prepared: &Prepared) -> Result<Translated<AnswerBody>, TurnError> {
+        let accept = match turn.request.delivery {
+            Delivery::Whole => "application/json",
+            Delivery::Stream(_) => "text/event-stream",
+        };
+        let response = self.send(self.turns.clone(), turn, prepared.body.clone(), accept).await?;
+        let mut losses = prepared.losses.clone();
+        let form = ReplyForm::of(response.headers(), turn.request.delivery);
+        let body = HostBody::new(response.into_body(), &self.host, self.timeouts.idle);
+        let value = match (form, &prepared.mode) {
+            (ReplyForm::Html, _) => return Err(self.host.sent_a_page(body).await),
+            (ReplyForm::Stream, Mode::Relay) if is_stream(turn) => {
+                let mut relay = HostRelay::new(body, self.dialect.meter());
+                poll_fn(|cx| relay.poll_first(cx)).await?;
+                AnswerBody::Relay(Box::new(relay))
+            }
+            (ReplyForm::Stream, mode) => {
+                let mut events = HostEvents::new(body, self.dialect.reply_reader(), mode.calls());
+                poll_fn(|cx| events.poll_first(cx)).await?;
+                AnswerBody::Events(Box::pin(events))
+            }
+            (ReplyForm::Whole, Mode::Relay) if !is_stream(turn) => self.relay_whole(body).await?,
+            (ReplyForm::Whole, mode) => {
+                let bytes = body.collect(MAX_WHOLE_BYTES).await?;
+                let reply = self.dialect.read_reply(&bytes)?;
+                losses.append(reply.losses);
+                let mut batch = Batch::from(reply.value.into_events());
+                mode.calls().restore(&mut batch.events);
+                AnswerBody::Events(Box::pin(futures_util::stream::iter([Ok(batch)])))
+            }
+        };
+        Ok(Translated { value, losses })
+    }
+
+    async fn relay_whole(&self, body: HostBody) -> Result<AnswerBody, TurnError> {
+        let bytes = body.collect(MAX_WHOLE_BYTES).await?;
+        let mut meter = self.dialect.meter();
+        meter.whole(&bytes);
+        let reading = meter.reading();
+        if let Some(error) = reading.error {
+            return Err(error);
+        }
+        if !reading.complete {
+            // The meter could not make sense of it; the reader says why.
+            self.dialect.read_reply(&bytes)?;
+        }
+        Ok(AnswerBody::Whole(WholeBody { bytes, reading }))
+    }
+
+    async fn count_tokens(&self, uri: Uri, turn: &Turn) -> Result<u64, TurnError> {
+        #[derive(Deserialize)]
+        struct Counted {
+            input_tokens: u64,
+        }
+        let prepared = prepare::prepare(self.dialect, turn)?;
+        let response = self.send(uri, turn, prepared.body, "application/json").await?;
+        let body = HostBody::new(response.into_body(), &self.host, self.timeouts.idle);
+        let bytes = body.collect(MAX_ERROR_BYTES).await?;
+        let counted: Counted = serde_json::from_slice(&bytes)
+            .map_err(|error| self.host.spoke_rubbish("a token count").caused_by(error))?;
+        Ok(counted.input_tokens)
+    }
+
+    /// Sends a request and gives the head of a successful answer; every other answer is read as an error.
+    async fn send(
+        &self,
+        uri: Uri,
+        turn: &Turn,
+        body: Bytes,
+        accept: &'static str,
+    ) -> Result<Response<Incoming>, TurnError> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = self.headers.clone();
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        if turn.dialect == self.dialect.id() {
+            for (name, value) in &turn.headers {
+                headers.insert(name, value.clone());
+            }
+        }
+        let response = self.client.request(request).await.map_err(|error| self.host.unreachable(error))?;
+        if response.status() == StatusCode::OK {
+            return Ok(response);
+        }
+        Err(self.refused(response).await)
+    }
+
+    async fn refused(&self, response: Response<Incoming>) -> TurnError {
+        let (head, incoming) = response.into_parts();
+        if head.status.is_redirection() {
+            return self.host.redirected(&head.headers);
+        }
+        let body = HostBody::new(incoming, &self.host, failure::MAX_ERROR_WAIT);
+        // A body that breaks off still leaves the status, which says the most.
+        let bytes = body.collect(MAX_ERROR_BYTES).await.unwrap_or_default();
+        let mut error = self.dialect.read_error(head.status.as_u16(), &bytes);
+        error.retry_after = error.retry_after.or_else(|| retry::asked_for(&head.headers));
+        error
+    }
+}
+
+/// What a successful answer carries, whatever was asked for: some hosts stream always, some never.
+#[derive(Clone, Copy)]
+enum ReplyForm {
+    Stream,
+    Whole,
+    Html,
+}
+
+impl ReplyForm {
+    fn of(headers: &HeaderMap, asked: Delivery) -> Self {
+        let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let media_type = named.split(';').next().unwrap_or_default().trim();
+        match media_type {
+            "text/event-stream" => Self::Stream,
+            "application/json" => Self::Whole,
+            "text/html" | "application/xhtml+xml" => Self::Html,
+            _ => match asked {
+                Delivery::Whole => Self::Whole,
+                Delivery::Stream(_) => Self::Stream,
+            },
+        }
+    }
+}
+
+fn is_stream(turn: &Turn) -> bool {
+    matches!(turn.request.delivery, Delivery::Stream(_))
+}
+
+/// How long the host may keep the connection open once its reply is complete. Token counts may still follow.
+const MAX_CLOSING: Duration = Duration::from_secs(20);

@@ -1,0 +1,185 @@
+//! A host's stream, passed on unread while a meter looks on.
+
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
+use toolgate_dialect::{Meter, MeterReading};
+use toolgate_model::TurnError;
+
+use super::MAX_CLOSING;
+use super::body::HostBody;
+use crate::turn::RelayStream;
+
+/// Passes on whole frames only, so that an error event can follow at any time without being glued to half a frame.
+pub(super) struct HostRelay {
+    body: HostBody,
+    decoder: SseDecoder,
+    meter: Box<dyn Meter>,
+    /// The beginning of a frame whose end has not come.
+    held: BytesMut,
+    /// Read before anybody asked for it.
+    first: Option<Bytes>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The dialect's last frame has passed; only the end of the body is missing.
+    Complete,
+    Over,
+}
+
+impl HostRelay {
+    pub(super) fn new(body: HostBody, meter: Box<dyn Meter>) -> Self {
+        let decoder = SseDecoder::new(MAX_FRAME_BYTES);
+        Self { body, decoder, meter, held: BytesMut::new(), first: None, state: State::Open }
+    }
+
+    /// Ready when the first frames are there, which the stream then gives as usual. An error that a host tells in
+    /// its first frames is an error of the turn: another host may do better.
+    pub(super) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TurnError>> {
+        let first = match ready!(self.poll_more(cx)) {
+            Some(first) => first?,
+            None => return Poll::Ready(Err(self.body.host().ended_early())),
+        };
+        if let Some(error) = self.meter.reading().error {
+            return Poll::Ready(Err(error));
+        }
+        self.first = Some(first);
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>> {
+        loop {
+            if self.state == State::Over {
+                return Poll::Ready(None);
+            }
+            match ready!(self.body.poll_bytes(cx)) {
+                Some(Ok(bytes)) => {
+                    if let Err(error) = self.watch(&bytes) {
+                        self.state = State::Over;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                    if let Some(whole) = self.whole_frames(bytes) {
+                        return Poll::Ready(Some(Ok(whole)));
+                    }
+                }
+                // The reply is complete: how the connection ends is of no interest.
+                Some(Err(_)) | None if self.state == State::Complete => self.state = State::Over,
+                Some(Err(error)) => {
+                    self.state = State::Over;
+                    return Poll::Ready(Some(Err(error)));
+                }
+                None => {
+                    self.state = State::Over;
+                    if self.meter.reading().error.is_none() {
+                        // T17
+                        return Poll::Ready(Some(Err(self.body.host().ended_early())));
+                    }
+                }
+            }
+        }
+    }
+
+    fn watch(&mut self, bytes: &[u8]) -> Result<(), TurnError> {
+        self.decoder.push(bytes);
+        let mut looked = false;
+        while let Some(frame) = self.decoder.next_frame().map_err(|error| self.body.host().cut(error))? {
+            self.meter.frame(frame);
+            looked = true;
+        }
+        if looked && self.state == State::Open && self.meter.reading().complete {
+            self.state = State::Complete;
+            self.body.set_idle(MAX_CLOSING);
+        }
+        Ok(())
+    }
+
+    /// What may go out now: everything up to the end of the last whole frame.
+    fn whole_frames(&mut self, mut bytes: Bytes) -> Option<Bytes> {
+        let end = end_of_last_frame(&self.held, &bytes);
+        if end == 0 {
+            self.held.extend_from_slice(&bytes);
+            return None;
+        }
+        let rest = bytes.split_off(end);
+        let whole = if self.held.is_empty() {
+            bytes
+        } else {
+            self.held.extend_from_slice(&bytes);
+            self.held.split().freeze()
+        };
+        self.held.extend_from_slice(&rest);
+        Some(whole)
+    }
+}
+
+impl RelayStream for HostRelay {
+    fn poll_frames(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(Ok(first)));
+        }
+        self.poll_more(cx)
+    }
+
+    fn reading(&self) -> MeterReading {
+        self.meter.reading()
+    }
+}
+
+/// How many of the new bytes belong to whole frames: up to and with the last empty line. An empty line may have
+/// begun in the bytes that were held back.
+fn end_of_last_frame(held: &[u8], bytes: &[u8]) -> usize {
+    let at = |index: usize| match index.checked_sub(held.len()) {
+        Some(index) => bytes[index],
+        None => held[index],
+    };
+    for end in memchr::memrchr2_iter(b'\n', b'\r', bytes).map(|index| held.len() + index) {
+        let before = |back: usize| end.checked_sub(back).map(at);
+        let ends_empty_line = matches!(
+            (at(end), before(1), before(2)),
+            (b'\n', Some(b'\n'), _)
+                | (b'\r', Some(b'\r' | b'\n'), _)
+                | (b'\n', Some(b'\r'), Some(b'\n' | b'\r'))
+        );
+        if ends_empty_line {
+            return end + 1 - held.len();
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of_last_frame;
+
+    #[track_caller]
+    fn check(held: &str, bytes: &str, expected: usize) {
+        assert_eq!(end_of_last_frame(held.as_bytes(), bytes.as_bytes()), expected, "{held:?} + {bytes:?}");
+    }
+
+    #[test]
+    fn a_frame_ends_with_an_empty_line() {
+        check("", "data: 1\n\n", 9);
+        check("", "data: 1\r\n\r\n", 11);
+        check("", "data: 1\r\r", 9);
+        check("", "data: 1\n\ndata: 2\n\ndata", 18);
+    }
+
+    #[test]
+    fn half_a_frame_has_no_end() {
+        check("", "data: 1\n", 0);
+        check("", "data: 1", 0);
+        check("", "", 0);
+        check("data", ": 1\r\n", 0);
+    }
+
+    #[test]
+    fn the_empty_line_may_be_split() {
+        check("data: 1\n", "\ndata", 1);
+        check("data: 1\r\n", "\r\n", 2);
+        check("data: 1\r\n\r", "\ndata", 1);
+    }
+}

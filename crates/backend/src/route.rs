@@ -1,0 +1,185 @@
+//! Which back ends answer for a model, in which order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use toolgate_model::{DialectId, ErrorKind, ModelName, TurnError};
+
+use crate::config::{BackendConfig, ModelRoute, Target, UpstreamName, Via};
+use crate::demo::Demo;
+use crate::http::{AssembleError, Tls, Upstream};
+use crate::nearest::nearest;
+use crate::pattern::ModelPattern;
+use crate::turn::{Answer, Backend, Turn};
+
+/// Finds who answers. Each worker has its own, and with it its own connections.
+pub struct Router {
+    exact: HashMap<String, Arc<Route>>,
+    patterns: Vec<(ModelPattern, Arc<Route>)>,
+    /// The exact names in the operator's order.
+    names: Vec<String>,
+}
+
+impl Router {
+    /// Builds the back ends of a configuration. Opens no connection.
+    pub fn assemble(config: &BackendConfig, tls: &Tls) -> Result<Self, AssembleError> {
+        let mut upstreams: HashMap<&UpstreamName, Arc<dyn Backend>> = HashMap::new();
+        for upstream in &config.upstreams {
+            upstreams.insert(&upstream.name, Arc::new(Upstream::new(upstream, tls)?));
+        }
+        let demo: Arc<dyn Backend> = Arc::new(Demo::new());
+        let mut router = Self { exact: HashMap::new(), patterns: Vec::new(), names: Vec::new() };
+        for model in &config.models {
+            let targets = model.targets.iter().map(|target| match &target.via {
+                Via::Demo => Ok(RouteTarget::new(&demo, target)),
+                Via::Upstream(name) => match upstreams.get(name) {
+                    Some(upstream) => Ok(RouteTarget::new(upstream, target)),
+                    None => Err(AssembleError::UnknownUpstream {
+                        model: model.pattern.to_string(),
+                        upstream: name.to_string(),
+                    }),
+                },
+            });
+            router.add(model, Arc::new(Route { targets: targets.collect::<Result<_, _>>()? }));
+        }
+        Ok(router)
+    }
+
+    /// Who answers for this model; an unknown one is an error that offers near names.
+    pub fn find(&self, model: &str) -> Result<Arc<Route>, TurnError> {
+        let found = self.exact.get(model).or_else(|| {
+            self.patterns.iter().find(|(pattern, _)| pattern.matches(model)).map(|(_, route)| route)
+        });
+        found.map(Arc::clone).ok_or_else(|| self.unknown(model))
+    }
+
+    /// The models that go by a name of their own, in the operator's order. Patterns name no model.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    fn add(&mut self, model: &ModelRoute, route: Arc<Route>) {
+        if !model.pattern.is_exact() {
+            self.patterns.push((model.pattern.clone(), route));
+            return;
+        }
+        let name = model.pattern.as_str().to_owned();
+        if self.exact.insert(name.clone(), route).is_none() {
+            self.names.push(name);
+        }
+    }
+
+    fn unknown(&self, model: &str) -> TurnError {
+        const SHOWN_CHARS: usize = 100;
+        let shown: String = model.chars().take(SHOWN_CHARS).collect();
+        let near = nearest(model, self.models());
+        let hint = if near.is_empty() {
+            "GET /v1/models lists the models there are".to_owned()
+        } else {
+            format!("did you mean {}?", near.join(" or "))
+        };
+        let mut error =
+            TurnError::new(ErrorKind::NotFound, format!("model: there is no model `{shown}` here; {hint}"));
+        error.code = Some("model_not_found".to_owned());
+        error.param = Some("model".to_owned());
+        error
+    }
+}
+
+/// The back ends of one model, in the order they are tried.
+pub struct Route {
+    targets: Vec<RouteTarget>,
+}
+
+#[derive(Clone)]
+struct RouteTarget {
+    backend: Arc<dyn Backend>,
+    model: Option<ModelName>,
+}
+
+impl RouteTarget {
+    fn new(backend: &Arc<dyn Backend>, target: &Target) -> Self {
+        Self { backend: Arc::clone(backend), model: target.model.as_deref().map(ModelName::from) }
+    }
+
+    fn turn(&self, turn: &Turn) -> Turn {
+        Turn { model: self.model.clone(), ..turn.clone() }
+    }
+}
+
+impl Route {
+    /// Begins the turn at the first target that gives a first event.
+    pub fn start(self: &Arc<Self>, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
+        if let [only] = self.targets.as_slice() {
+            return only.backend.start(Turn { model: only.model.clone(), ..turn });
+        }
+        let route = Arc::clone(self);
+        Box::pin(async move {
+            let mut last = TurnError::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "model: no back end is configured for `{}`; add one to its targets",
+                    turn.request.model
+                ),
+            );
+            for target in &route.targets {
+                match target.backend.start(target.turn(&turn)).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) if concerns_only_this_target(&error) => {
+                        tracing::warn!(
+                            id = %turn.id, upstream = %target.backend.name(), status = error.status(), %error,
+                            "this back end failed before its first event; trying the next"
+                        );
+                        last = error;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(last)
+        })
+    }
+
+    /// Counts input tokens at the first target that can be asked; `None` where none can.
+    pub fn count_tokens(&self, turn: &Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
+        let asked = self.targets.iter().find(|target| target.backend.dialect() == Some(turn.dialect));
+        match asked {
+            Some(target) => target.backend.count_tokens(target.turn(turn)),
+            None => Box::pin(std::future::ready(None)),
+        }
+    }
+
+    /// The part of the route that speaks this dialect itself; `None` where no target does.
+    pub fn speaking(&self, dialect: DialectId) -> Option<Arc<Self>> {
+        let targets: Vec<RouteTarget> =
+            self.targets.iter().filter(|target| target.backend.dialect() == Some(dialect)).cloned().collect();
+        (!targets.is_empty()).then(|| Arc::new(Self { targets }))
+    }
+
+    /// True where every target speaks this dialect itself.
+    pub fn speaks_only(&self, dialect: DialectId) -> bool {
+        self.targets.iter().all(|target| target.backend.dialect() == Some(dialect))
+    }
+
+    /// The first target's name, for logs of turns that never reached one.
+    pub fn first_name(&self) -> Option<&Arc<str>> {
+        self.targets.first().map(|target| target.backend.name())
+    }
+}
+
+/// A refused key or a missing model is this host's matter; a malformed request would fail everywhere.
+fn concerns_only_this_target(error: &TurnError) -> bool {
+    match error.kind {
+        ErrorKind::InvalidRequest | ErrorKind::Conflict | ErrorKind::TooLarge | ErrorKind::Cancelled => false,
+        ErrorKind::Authentication
+        | ErrorKind::Billing
+        | ErrorKind::Permission
+        | ErrorKind::NotFound
+        | ErrorKind::RateLimited
+        | ErrorKind::Internal
+        | ErrorKind::Upstream
+        | ErrorKind::Unavailable
+        | ErrorKind::Timeout
+        | ErrorKind::Overloaded => true,
+    }
+}

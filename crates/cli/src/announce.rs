@@ -1,0 +1,84 @@
+//! What the gateway says when it starts: what it found, where it listens, and a line to try.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+
+use toolgate_backend::ModelPattern;
+use toolgate_backend::config::{BackendConfig, ModelRoute, Via};
+use toolgate_state::StoreUrl;
+
+use crate::config::{ANTHROPIC_KEY, Config, Loaded, OPENAI_KEY, Origin};
+use crate::environment::Environment;
+
+/// Writes everything a newcomer needs. Our own address comes first: scripts look for it.
+pub(crate) fn write(
+    loaded: &Loaded,
+    address: SocketAddr,
+    environment: &Environment,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "toolgate {} ready at http://{address}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "  config  {}", origin(&loaded.origin))?;
+    writeln!(out, "  store   {}", store(&loaded.config.store))?;
+    for (index, route) in loaded.config.backend.models.iter().enumerate() {
+        let label = if index == 0 { "models" } else { "" };
+        writeln!(
+            out,
+            "  {label:<7} {:<12} {}",
+            route.pattern.as_str(),
+            answered_by(route, &loaded.config.backend)
+        )?;
+    }
+    if loaded.origin == Origin::BuiltIn {
+        for (variable, models) in [(ANTHROPIC_KEY, "claude-*"), (OPENAI_KEY, "gpt-* and o*")] {
+            if environment.variable(variable).is_none() {
+                writeln!(out, "          {models}: set {variable} to use them")?;
+            }
+        }
+    }
+    writeln!(out, "\nTry it:\n  {}\n", curl(&loaded.config, address))
+}
+
+/// Where the settings come from, in a few words.
+pub(crate) fn origin(origin: &Origin) -> String {
+    match origin {
+        Origin::File(path) => path.display().to_string(),
+        Origin::BuiltIn => "no file, built-in settings".to_owned(),
+    }
+}
+
+/// Where things are kept, in a few words.
+pub(crate) fn store(store: &StoreUrl) -> String {
+    match store {
+        StoreUrl::Memory | StoreUrl::SqliteMemory => "in memory, gone when toolgate ends".to_owned(),
+        StoreUrl::SqliteFile(path) => path.display().to_string(),
+    }
+}
+
+/// Who answers for a model, in a few words.
+pub(crate) fn answered_by(route: &ModelRoute, backend: &BackendConfig) -> String {
+    let answerers: Vec<String> = route
+        .targets
+        .iter()
+        .map(|target| match &target.via {
+            Via::Demo => "built in".to_owned(),
+            Via::Upstream(name) => {
+                let host = backend.upstreams.iter().find(|upstream| upstream.name == *name);
+                let url = host.map(|host| format!(" ({})", host.base_url)).unwrap_or_default();
+                let renamed = target.model.as_ref().map(|model| format!(" as {model}")).unwrap_or_default();
+                format!("{name}{renamed}{url}")
+            }
+        })
+        .collect();
+    answerers.join(", then ")
+}
+
+fn curl(config: &Config, address: SocketAddr) -> String {
+    let names = config.backend.models.iter().map(|route| &route.pattern).filter(|pattern| pattern.is_exact());
+    let model = names.map(ModelPattern::as_str).next().unwrap_or("MODEL");
+    let key = if config.keys.is_empty() { "" } else { " -H 'x-api-key: YOUR-KEY'" };
+    format!(
+        "curl http://{address}/v1/messages -H 'content-type: application/json'{key} \
+         -d '{{\"model\":\"{model}\",\"max_tokens\":100,\"messages\":[{{\"role\":\"user\",\"content\":\"Hello\"}}]}}'"
+    )
+}

@@ -1,0 +1,34 @@
+//! Puts the parts together: the store, the usage log, the back ends and the service over them.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use toolgate_gateway::config::{GatewayConfig, Limits};
+use toolgate_gateway::{Gateway, Parts, SystemClock};
+use toolgate_state::{Store, UsageLog, UsageLogWorker};
+
+use crate::config::Config;
+
+/// A gateway ready to serve, and what must be kept running and closed around it.
+pub(crate) struct Assembled {
+    pub(crate) gateway: Gateway,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) usage: UsageLog,
+    pub(crate) usage_worker: UsageLogWorker,
+}
+
+/// Builds everything the config asks for, opening the store.
+pub(crate) async fn assemble(config: &Config, workers: usize) -> anyhow::Result<Assembled> {
+    let store = toolgate_state::open(&config.store).await?;
+    let (usage, usage_worker) = UsageLog::new(Arc::<dyn Store>::clone(&store));
+    let service = GatewayConfig {
+        listen: config.listen,
+        workers,
+        hosts: config.hosts.clone(),
+        keys: config.keys.clone(),
+        limits: Limits::default(),
+    };
+    let parts = Parts { store: Arc::clone(&store), usage: usage.clone(), clock: Arc::new(SystemClock) };
+    let gateway = Gateway::new(&service, config.backend.clone(), parts).context("starting the gateway")?;
+    Ok(Assembled { gateway, store, usage, usage_worker })
+}

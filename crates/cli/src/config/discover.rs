@@ -1,0 +1,89 @@
+//! What to do without being told: the demo model, and every host whose key is in the environment.
+
+use http::Uri;
+use secrecy::SecretString;
+use toolgate_backend::ModelPattern;
+use toolgate_backend::config::{BackendConfig, ModelRoute, Target, UpstreamConfig, UpstreamName, Via};
+use toolgate_state::StoreUrl;
+
+use super::Config;
+use super::listen::DEFAULT_LISTEN;
+use super::problem::{Problem, Severity};
+use crate::environment::Environment;
+
+/// The variable that holds a key for Anthropic.
+pub(crate) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
+/// The variable that holds a key for OpenAI.
+pub(crate) const OPENAI_KEY: &str = "OPENAI_API_KEY";
+
+/// A host that needs no config but its key.
+struct KnownHost {
+    variable: &'static str,
+    name: &'static str,
+    dialect: &'static str,
+    base_url: &'static str,
+    models: &'static [&'static str],
+}
+
+const KNOWN_HOSTS: [KnownHost; 2] = [
+    KnownHost {
+        variable: ANTHROPIC_KEY,
+        name: "anthropic",
+        dialect: "anthropic-messages",
+        base_url: "https://api.anthropic.com/v1",
+        models: &["claude-*"],
+    },
+    KnownHost {
+        variable: OPENAI_KEY,
+        name: "openai",
+        dialect: "openai-chat",
+        base_url: "https://api.openai.com/v1",
+        models: &["gpt-*", "o*"],
+    },
+];
+
+/// The config of a start without a file.
+pub(crate) fn config(environment: &Environment) -> Result<(Config, Vec<Problem>), Problem> {
+    let store = default_store(environment)
+        .map_err(|why| Problem::outside_the_file("environment", Severity::Error, why))?;
+    let (backend, warnings) = back_ends(environment);
+    Ok((Config { listen: DEFAULT_LISTEN, store, hosts: Vec::new(), backend, keys: Vec::new() }, warnings))
+}
+
+/// The database in the platform's data folder.
+pub(crate) fn default_store(environment: &Environment) -> Result<StoreUrl, String> {
+    let folder = environment.data_folder().ok_or_else(|| {
+        let variable = if cfg!(windows) { "LOCALAPPDATA" } else { "HOME" };
+        format!("no folder to keep data in: set {variable}, or write `store = \"sqlite:PATH\"` in the config")
+    })?;
+    Ok(StoreUrl::SqliteFile(folder.join("toolgate.db")))
+}
+
+/// The demo model and every known host whose key is there.
+pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Problem>) {
+    let mut backend = BackendConfig {
+        upstreams: Vec::new(),
+        models: vec![ModelRoute {
+            pattern: ModelPattern::new("demo"),
+            targets: vec![Target { via: Via::Demo, model: None }],
+        }],
+    };
+    let mut warnings = Vec::new();
+    for host in KNOWN_HOSTS {
+        let Some(key) = environment.variable(host.variable) else { continue };
+        let key = key.trim();
+        if key.is_empty() || !key.chars().all(|letter| letter.is_ascii_graphic()) {
+            let problem = format!("{} is not a key: check that it was copied whole", host.variable);
+            warnings.push(Problem::outside_the_file("environment", Severity::Warning, problem));
+            continue;
+        }
+        let mut upstream = UpstreamConfig::new(host.name, host.dialect, Uri::from_static(host.base_url));
+        upstream.api_key = Some(SecretString::from(key));
+        backend.upstreams.push(upstream);
+        backend.models.extend(host.models.iter().map(|pattern| ModelRoute {
+            pattern: ModelPattern::new(*pattern),
+            targets: vec![Target { via: Via::Upstream(UpstreamName::new(host.name)), model: None }],
+        }));
+    }
+    (backend, warnings)
+}

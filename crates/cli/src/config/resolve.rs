@@ -1,0 +1,113 @@
+//! From the file as written to the config as used: names are looked up and the whole is checked.
+
+use toolgate_backend::ModelPattern;
+use toolgate_backend::config::{BackendConfig, ModelRoute, Target, UpstreamName, Via};
+
+use super::file::ConfigFile;
+use super::listen::{DEFAULT_LISTEN, refusal_without_keys};
+use super::model::{AnsweredBy, ModelEntry};
+use super::nearest::suggestion;
+use super::problem::{Placed, Reading};
+use super::{Config, discover};
+
+/// Looks every name up; None after reporting what is missing.
+pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Config> {
+    let names: Vec<&str> = file.upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
+    let routes: Vec<ModelRoute> =
+        file.models.iter().filter_map(|entry| route(entry, &names, &file.agents, reading)).collect();
+    warn_about_idle_upstreams(&file, reading);
+    check_reach(&file, reading);
+
+    let names_no_back_end = file.upstreams.is_empty() && file.models.is_empty();
+    let backend = if names_no_back_end {
+        discover::back_ends(reading.environment()).0
+    } else {
+        BackendConfig {
+            upstreams: file.upstreams.into_iter().filter_map(|(_, upstream)| upstream).collect(),
+            models: routes,
+        }
+    };
+    let store = file.store.or_else(|| {
+        let store = discover::default_store(reading.environment());
+        if let Err(why) = &store {
+            reading.error_anywhere(why.clone());
+        }
+        store.ok()
+    })?;
+    Some(Config {
+        listen: file.listen.map_or(DEFAULT_LISTEN, |listen| listen.value),
+        store,
+        hosts: file.hosts,
+        backend,
+        keys: file.keys,
+    })
+}
+
+fn route(
+    entry: &ModelEntry,
+    upstreams: &[&str],
+    agents: &[String],
+    reading: &mut Reading<'_>,
+) -> Option<ModelRoute> {
+    let model = entry.model.as_ref().map(|model| model.value.clone());
+    let targets = match &entry.answered_by {
+        AnsweredBy::Demo => vec![Target { via: Via::Demo, model: None }],
+        AnsweredBy::Upstreams(names) => names
+            .iter()
+            .filter(|name| is_known(name, "upstream", upstreams, reading))
+            .map(|name| Target { via: Via::Upstream(UpstreamName::new(&name.value)), model: model.clone() })
+            .collect(),
+        AnsweredBy::Agent(name) => {
+            let agents: Vec<&str> = agents.iter().map(String::as_str).collect();
+            if is_known(name, "agent", &agents, reading) {
+                reading.not_yet(name.place, "a model answered by an `agent`");
+            }
+            return None;
+        }
+    };
+    Some(ModelRoute { pattern: ModelPattern::new(&entry.pattern.value), targets })
+}
+
+fn is_known(name: &Placed<String>, kind: &str, known: &[&str], reading: &mut Reading<'_>) -> bool {
+    let found = known.contains(&name.value.as_str());
+    if !found {
+        let hint = suggestion(&name.value, known.iter().copied(), &format!("{kind}s"));
+        let problem = format!("no {kind} is called `{0}`: add [{kind}s.{0}]{hint}", name.value);
+        reading.error(name.place, problem);
+    }
+    found
+}
+
+fn warn_about_idle_upstreams(file: &ConfigFile, reading: &mut Reading<'_>) {
+    let used: Vec<&str> = file
+        .models
+        .iter()
+        .flat_map(|entry| match &entry.answered_by {
+            AnsweredBy::Upstreams(names) => names.as_slice(),
+            AnsweredBy::Agent(_) | AnsweredBy::Demo => &[],
+        })
+        .map(|name| name.value.as_str())
+        .collect();
+    for (name, _) in &file.upstreams {
+        if !used.contains(&name.value.as_str()) {
+            let hint = format!("add [models.\"…\"] with `upstream = \"{}\"`", name.value);
+            reading.warning(name.place, format!("no model uses [upstreams.{}]: {hint}", name.value));
+        }
+    }
+}
+
+fn check_reach(file: &ConfigFile, reading: &mut Reading<'_>) {
+    let Some(listen) = &file.listen else { return };
+    if listen.value.ip().is_loopback() {
+        return;
+    }
+    if file.keys.is_empty() {
+        reading.error(listen.place, refusal_without_keys(listen.value));
+    } else if file.hosts.is_empty() && listen.value.ip().is_unspecified() {
+        reading.warning(
+            listen.place,
+            "other machines can call this one by its addresses only: to let them use a name, \
+             add `hosts = [\"gate.example.com\"]`",
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! Keys, from the command that makes one to the request that uses it.
+
+use crate::running::{Running, run};
+
+#[test]
+fn a_made_key_lets_its_holder_in_and_nobody_else() {
+    let home = tempfile::tempdir().unwrap();
+    let made = String::from_utf8(run(&home, &["keys", "new", "alice"]).stdout).unwrap();
+    let key = made.lines().find(|line| line.starts_with("tg-")).unwrap();
+    let lines = &made[made.find("[[keys]]").unwrap()..];
+    std::fs::write(home.path().join("toolgate.toml"), format!("listen = \"127.0.0.1:0\"\n{lines}")).unwrap();
+
+    let mut gateway = Running::start(home, &[]);
+    assert!(gateway.curl_line().contains("-H 'x-api-key: YOUR-KEY'"));
+    let bearer = format!("Bearer {key}");
+    for (headers, status) in [
+        (&[][..], 401),
+        (&[("x-api-key", "tg-wrong")], 401),
+        (&[("x-api-key", key)], 200),
+        (&[("authorization", bearer.as_str())], 200),
+    ] {
+        assert_eq!(gateway.get_with("/v1/models", headers).status, status);
+    }
+}

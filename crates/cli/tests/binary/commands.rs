@@ -1,0 +1,101 @@
+//! `check`, `doctor` and `keys`, and starts that must not succeed.
+
+use std::net::TcpListener;
+use std::process::Output;
+
+use tempfile::TempDir;
+
+use crate::running::run;
+
+fn home_with(config: &str) -> TempDir {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("toolgate.toml"), config).unwrap();
+    home
+}
+
+/// Runs to a failure and gives what was said about it.
+fn refusal(home: &TempDir, arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } = run(home, arguments);
+    let said = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(1), "{arguments:?}: {said}{}", String::from_utf8_lossy(&stdout));
+    said
+}
+
+fn success(home: &TempDir, arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } = run(home, arguments);
+    assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap()
+}
+
+#[test]
+fn every_mistake_of_a_config_is_reported_with_its_line() {
+    let home = home_with("lisen = 1\n[models.x]\nupstream = \"nobody\"\n");
+    for arguments in [&["check"][..], &["serve"], &[]] {
+        let said = refusal(&home, arguments);
+        assert!(said.contains("toolgate.toml:1:1: unknown key `lisen`; did you mean `listen`?"), "{said}");
+        assert!(said.contains("toolgate.toml:3:12: no upstream is called `nobody`"), "{said}");
+        assert!(said.contains("2 errors"), "{said}");
+    }
+}
+
+#[test]
+fn a_good_config_is_called_good() {
+    let home = home_with("[models.demo]\ndemo = true\n");
+    assert_eq!(success(&home, &["check"]), "toolgate.toml: good, with 1 model, no upstreams and no keys\n");
+}
+
+#[test]
+fn agents_are_refused_at_the_start_by_name_and_line() {
+    let home = home_with("[agents.claude]\ncommand = \"claude\"\n[models.x]\nagent = \"claude\"\n");
+    let said = refusal(&home, &[]);
+    assert!(said.contains("toolgate.toml:1:9: [agents.claude] is not in this version yet"), "{said}");
+}
+
+#[test]
+fn an_open_door_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let said = refusal(&home, &["--listen", "0.0.0.0:0"]);
+    assert!(said.contains("there are no keys"), "{said}");
+}
+
+#[test]
+fn a_port_in_use_is_explained() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let home = tempfile::tempdir().unwrap();
+    let said = refusal(&home, &["--listen", &address]);
+    assert!(said.contains(&format!("{address} is in use")) && said.contains("--listen"), "{said}");
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_explained() {
+    let home = home_with("listen = \"127.0.0.1:0\"\nstore = \"sqlite:toolgate.toml\"\n");
+    let said = refusal(&home, &[]);
+    assert!(said.contains("opening the store"), "{said}");
+}
+
+#[test]
+fn doctor_says_what_is_missing() {
+    let home = tempfile::tempdir().unwrap();
+    let said = success(&home, &["doctor", "--listen", "127.0.0.1:0"]);
+    for line in
+        ["ANTHROPIC_API_KEY is not set", "will be made at the first start", "demo: built in", "claude"]
+    {
+        assert!(said.contains(line), "{line} is missing:\n{said}");
+    }
+}
+
+#[test]
+fn a_new_key_fits_into_a_config() {
+    let home = tempfile::tempdir().unwrap();
+    let said = success(&home, &["keys", "new", "alice"]);
+    std::fs::write(home.path().join("toolgate.toml"), &said[said.find("[[keys]]").unwrap()..]).unwrap();
+    assert!(success(&home, &["check"]).ends_with("1 key\n"));
+}
+
+#[test]
+fn help_shows_examples() {
+    let home = tempfile::tempdir().unwrap();
+    let said = success(&home, &["--help"]);
+    assert!(said.contains("Examples:") && said.contains("toolgate doctor"), "{said}");
+}

@@ -1,0 +1,14 @@
+//! The real binary from outside: started as people start it, talked to over a socket.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod callers;
+mod commands;
+mod demo;
+mod http_client;
+mod running;
+mod shutdown;

@@ -1,0 +1,187 @@
+//! Calls as they grow in a stream. Hosts tell them apart by index, by id, or only by beginning a new one; ids and
+//! names may come late, twice or never.
+
+use serde::de::IgnoredAny;
+use toolgate_model::pairing::shortened;
+use toolgate_model::sequencer::Sequencer;
+use toolgate_model::{
+    BlockEnd, BlockStart, CallId, CallKind, Delta, Fields, Losses, ToolName, TurnError, TurnEvent,
+};
+
+use super::fields::{merge, nested_extras};
+use super::stream_read::Key;
+use super::stream_wire::{CallDelta, Str};
+
+/// The most calls of one reply; a host that begins more is broken or hostile.
+const MAX_CALLS: usize = 1024;
+/// The most input that is held for a call whose name has not come.
+const MAX_HELD_BYTES: usize = 1024 * 1024;
+/// The longest id we make up.
+const MAX_ID_CHARS: usize = 64;
+
+/// The calls of one reply.
+#[derive(Default)]
+pub(super) struct Calls(Vec<Call>);
+
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    kind: CallKind,
+    /// Input that came before the name.
+    held: String,
+    extra: Fields,
+    inner_extra: Fields,
+    stage: Stage,
+}
+
+#[derive(PartialEq)]
+enum Stage {
+    Nameless,
+    Begun,
+}
+
+impl Calls {
+    /// True once a call was begun.
+    pub(super) fn any(&self) -> bool {
+        self.0.iter().any(|call| call.stage == Stage::Begun)
+    }
+
+    /// Takes a piece of a call.
+    pub(super) fn delta(
+        &mut self,
+        delta: CallDelta<'_>,
+        reply_id: &str,
+        sequencer: &mut Sequencer<Key>,
+        out: &mut Vec<TurnEvent>,
+    ) -> Result<(), TurnError> {
+        let at = self.find(&delta);
+        if at >= MAX_CALLS {
+            return Err(TurnError::upstream(format!(
+                "the host began more than {MAX_CALLS} tool calls in one reply"
+            )));
+        }
+        let call = &mut self.0[at];
+        let kind = if delta.custom.is_some() { CallKind::Custom } else { CallKind::Function };
+        let id = Str::text(delta.id);
+        if call.id.is_empty() {
+            call.id.push_str(&id);
+        }
+        merge(&mut call.extra, delta.extra);
+        let Some(input) = delta.custom.or(delta.function) else { return Ok(()) };
+        let text = input.input();
+        merge(&mut call.inner_extra, input.extra);
+        // What belongs to a call is known only here, and the block may be closed when the next one begins.
+        let is_complete = call.has_extras() && serde_json::from_str::<IgnoredAny>(&text).is_ok();
+        if call.stage == Stage::Nameless {
+            call.name.push_str(&Str::text(input.name));
+            call.kind = kind;
+            call.held.push_str(&text);
+            if call.held.len() > MAX_HELD_BYTES {
+                return Err(TurnError::upstream(
+                    "the host sent a tool call's input without ever naming the tool",
+                ));
+            }
+            if !call.name.is_empty() && (!call.id.is_empty() || !call.held.is_empty()) {
+                call.begin(at, reply_id, sequencer, out);
+            }
+        } else if !text.is_empty() {
+            sequencer.delta(Key::Call(at), Delta::Arguments(text.into_owned()), out);
+        }
+        if is_complete {
+            call.finish(at, sequencer, out);
+        }
+        Ok(())
+    }
+
+    /// The host says no more about its calls.
+    pub(super) fn end(
+        &mut self,
+        reply_id: &str,
+        sequencer: &mut Sequencer<Key>,
+        losses: &mut Losses,
+        out: &mut Vec<TurnEvent>,
+    ) {
+        for (at, call) in self.0.iter_mut().enumerate() {
+            if call.stage == Stage::Nameless && call.name.is_empty() {
+                losses.add(format!("tool_calls[{at}]"), "the host gave the call no name"); // T15
+                continue;
+            }
+            if call.stage == Stage::Nameless {
+                call.begin(at, reply_id, sequencer, out);
+            }
+            call.finish(at, sequencer, out);
+        }
+    }
+
+    /// Which call a piece belongs to.
+    fn find(&mut self, delta: &CallDelta<'_>) -> usize {
+        let id = delta.id.as_ref().map_or("", |id| id.0.as_ref());
+        let input = delta.function.as_ref().or(delta.custom.as_ref());
+        let is_named = input.and_then(|input| input.name.as_ref()).is_some_and(|name| !name.0.is_empty());
+        let known = match delta.index {
+            Some(index) => self.0.iter().rposition(|call| call.index == Some(index)),
+            None if !id.is_empty() => self.0.iter().rposition(|call| call.id == id),
+            None if is_named => None,
+            None => self.0.len().checked_sub(1),
+        };
+        // T5: some hosts give every call the index 0; another id and a name begin another call.
+        let is_other = |call: &Call| is_named && !id.is_empty() && !call.id.is_empty() && call.id != id;
+        known.filter(|at| !is_other(&self.0[*at])).unwrap_or_else(|| {
+            self.0.push(Call::new(delta.index));
+            self.0.len() - 1
+        })
+    }
+}
+
+impl Call {
+    fn new(index: Option<u64>) -> Self {
+        Self {
+            index,
+            id: String::new(),
+            name: String::new(),
+            kind: CallKind::Function,
+            held: String::new(),
+            extra: Fields::new(),
+            inner_extra: Fields::new(),
+            stage: Stage::Nameless,
+        }
+    }
+
+    fn begin(&mut self, at: usize, reply_id: &str, sequencer: &mut Sequencer<Key>, out: &mut Vec<TurnEvent>) {
+        self.stage = Stage::Begun;
+        let id = if self.id.is_empty() { made_up_id(at, reply_id) } else { self.id.clone() };
+        let start = BlockStart::ToolCall {
+            id: CallId::from(id),
+            name: ToolName::from(self.name.as_str()),
+            kind: self.kind,
+        };
+        sequencer.start(Key::Call(at), start, out);
+        let held = std::mem::take(&mut self.held);
+        sequencer.delta(Key::Call(at), Delta::Arguments(held), out);
+    }
+
+    fn has_extras(&self) -> bool {
+        !self.extra.is_empty() || !self.inner_extra.is_empty()
+    }
+
+    fn finish(&mut self, at: usize, sequencer: &mut Sequencer<Key>, out: &mut Vec<TurnEvent>) {
+        if !sequencer.is_open(Key::Call(at)) {
+            return;
+        }
+        let inner_name = match self.kind {
+            CallKind::Function => "function",
+            CallKind::Custom => "custom",
+        };
+        let extra = std::mem::take(&mut self.extra);
+        let extras = nested_extras(extra, inner_name, std::mem::take(&mut self.inner_extra));
+        sequencer.finish(Key::Call(at), BlockEnd { seal: None, extras }, out);
+    }
+}
+
+/// T23: an id for a call without one, the same whenever the reply is read again.
+pub(super) fn made_up_id(at: usize, reply_id: &str) -> String {
+    shortened(&format!("call_{at}_{reply_id}"), MAX_ID_CHARS, |c| {
+        c.is_ascii_alphanumeric() || c == '_' || c == '-'
+    })
+}

@@ -1,0 +1,251 @@
+//! Writes the conversation of a request.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+use toolgate_model::pairing::HostIds;
+use toolgate_model::{
+    Block, Fields, Losses, Message, Part, SystemRole, ToolOutcome, ToolResult, TurnRequest,
+};
+
+use super::assistant_write::{self as assistant, AssistantOut, CallForm, PARAGRAPH, Voice};
+use super::content::{self, ContentOut, PartOut};
+use super::{ID, Origin, marks};
+use crate::NameMap;
+
+/// A message as it is written.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum MessageOut<'a> {
+    Plain {
+        role: &'static str,
+        content: ContentOut<'a>,
+        #[serde(flatten)]
+        extra: Fields,
+    },
+    Assistant(Box<AssistantOut<'a>>),
+    Tool {
+        role: &'static str,
+        tool_call_id: &'a str,
+        content: ContentOut<'a>,
+        #[serde(flatten)]
+        extra: Fields,
+    },
+    Function {
+        role: &'static str,
+        name: &'a str,
+        content: ContentOut<'a>,
+        #[serde(flatten)]
+        extra: Fields,
+    },
+}
+
+/// Writes the system text, then the messages.
+pub(super) fn write<'a>(
+    request: &'a TurnRequest,
+    ids: &'a HostIds,
+    names: &'a NameMap,
+    losses: &mut Losses,
+) -> Vec<MessageOut<'a>> {
+    let origin = Origin::of(&request.extras);
+    let mut writer = Writer {
+        messages: &request.messages,
+        ids,
+        names,
+        origin,
+        out: Vec::new(),
+        called: HashMap::new(),
+        moved: HashSet::new(),
+        losses,
+    };
+    writer.system(&request.system);
+    for (index, message) in request.messages.iter().enumerate() {
+        writer.message(index, message);
+    }
+    writer.out
+}
+
+/// What a failed tool's result begins with: this dialect has no flag for it (T25).
+const ERROR_PREFIX: &str = "[error] ";
+
+struct Writer<'a, 'l> {
+    messages: &'a [Message],
+    ids: &'a HostIds,
+    names: &'a NameMap,
+    origin: Origin,
+    out: Vec<MessageOut<'a>>,
+    /// The tools called so far, by call id: a legacy result names its tool.
+    called: HashMap<&'a str, &'a str>,
+    /// Results already written behind their calls: message and place in it.
+    moved: HashSet<(usize, usize)>,
+    losses: &'l mut Losses,
+}
+
+impl<'a> Writer<'a, '_> {
+    /// Texts of a system prompt are one text: many hosts take only a string here.
+    fn system(&mut self, parts: &'a [Part]) {
+        let mut texts: Vec<&str> = Vec::new();
+        for part in parts {
+            match part {
+                Part::Text(text) => {
+                    let _lost = text.extras.write(ID, "system", self.losses);
+                    texts.push(&text.text);
+                }
+                Part::Image(_) | Part::Document(_) | Part::Audio(_) | Part::Opaque(_) => {
+                    self.losses.add("system", "openai-chat takes only text as instructions");
+                }
+            }
+        }
+        if !texts.is_empty() {
+            let content = ContentOut::Text(Cow::Owned(texts.join(PARAGRAPH)));
+            self.out.push(MessageOut::Plain { role: "system", content, extra: Fields::new() });
+        }
+    }
+
+    fn message(&mut self, index: usize, message: &'a Message) {
+        match message {
+            Message::System(message) => {
+                let role = match message.role {
+                    SystemRole::System => "system",
+                    SystemRole::Developer => "developer",
+                };
+                let extra = message.extras.write(ID, "messages[]", self.losses);
+                let content = content::write(&message.content, "messages[]", self.losses);
+                self.out.push(MessageOut::Plain { role, content, extra });
+            }
+            Message::User(message) => {
+                let extra = message.extras.write(ID, "messages[]", self.losses);
+                let content = content::write(&message.content, "messages[]", self.losses);
+                self.out.push(MessageOut::Plain { role: "user", content, extra });
+            }
+            Message::Assistant(message) => {
+                let (names, ids) = (self.names, self.ids);
+                let voice = Voice { origin: self.origin, names, calls: CallForm::Tools, place: "messages[]" };
+                let id = |block, _: &'a _| ids.call(index, block);
+                let written = assistant::write(&message.content, &message.extras, voice, id, self.losses);
+                self.out.push(MessageOut::Assistant(Box::new(written)));
+                self.note_calls(&message.content);
+                if self.origin == Origin::Foreign {
+                    self.results_behind(index);
+                }
+            }
+            Message::ToolResults(_) => {
+                let mut hoisted = Vec::new();
+                self.results(index, &mut hoisted);
+                self.attachments(hoisted);
+            }
+        }
+    }
+
+    fn note_calls(&mut self, blocks: &'a [Block]) {
+        for block in blocks {
+            if let Block::ToolCall(call) = block {
+                self.called.insert(call.id.as_str(), call.name.as_str());
+            }
+        }
+    }
+
+    /// T25: results stand directly behind their calls, whatever the client put between.
+    fn results_behind(&mut self, assistant: usize) {
+        let following = self.messages.iter().enumerate().skip(assistant + 1);
+        let until_next = following.take_while(|(_, message)| !matches!(message, Message::Assistant(_)));
+        let results: Vec<usize> = until_next
+            .filter(|(_, message)| matches!(message, Message::ToolResults(_)))
+            .map(|(at, _)| at)
+            .collect();
+        let mut hoisted = Vec::new();
+        for at in results {
+            self.results(at, &mut hoisted);
+        }
+        self.attachments(hoisted);
+    }
+
+    fn results(&mut self, index: usize, hoisted: &mut Vec<PartOut<'a>>) {
+        let Some(Message::ToolResults(results)) = self.messages.get(index) else { return };
+        let in_order = self.ids.results_in_order(index).iter().copied();
+        let order: Vec<usize> = match self.origin {
+            Origin::Native => (0..results.results.len()).collect(),
+            Origin::Foreign => in_order.collect(),
+        };
+        for at in order {
+            if !self.moved.insert((index, at)) {
+                continue;
+            }
+            let Some(result) = results.results.get(at) else { continue };
+            self.result(result, self.ids.result(index, at), hoisted);
+        }
+    }
+
+    fn attachments(&mut self, hoisted: Vec<PartOut<'a>>) {
+        if !hoisted.is_empty() {
+            let content = ContentOut::Parts(hoisted);
+            self.out.push(MessageOut::Plain { role: "user", content, extra: Fields::new() });
+        }
+    }
+
+    fn result(&mut self, result: &'a ToolResult, id: &'a str, hoisted: &mut Vec<PartOut<'a>>) {
+        let extra = result.extras.write(ID, "messages[].tool_result", self.losses);
+        let content = match self.origin {
+            Origin::Native => content::write(&result.content, "messages[].tool_result", self.losses),
+            Origin::Foreign => ContentOut::Text(self.result_text(result, id, hoisted)),
+        };
+        if result.extras.is_marked(ID, marks::LEGACY) {
+            let name = self.called.get(result.call.as_str()).copied().unwrap_or_default();
+            let name = self.names.to_host(name);
+            return self.out.push(MessageOut::Function { role: "function", name, content, extra });
+        }
+        self.out.push(MessageOut::Tool { role: "tool", tool_call_id: id, content, extra });
+    }
+
+    /// T25: a result is text here. Pictures and files are announced in it and follow in a user message.
+    fn result_text(
+        &mut self,
+        result: &'a ToolResult,
+        id: &'a str,
+        hoisted: &mut Vec<PartOut<'a>>,
+    ) -> Cow<'a, str> {
+        let mut pieces: Vec<Cow<'a, str>> = Vec::new();
+        let mut attachments = Vec::new();
+        for part in &result.content {
+            let what = match part {
+                Part::Text(text) => {
+                    let _lost = text.extras.write(ID, "messages[].tool_result", self.losses);
+                    pieces.push(Cow::Borrowed(&text.text));
+                    continue;
+                }
+                Part::Image(_) => "image",
+                Part::Document(_) => "document",
+                Part::Audio(_) => "audio",
+                Part::Opaque(_) => "attachment",
+            };
+            let Some(part) = content::write_part(part, "messages[].tool_result", self.losses) else {
+                continue;
+            };
+            pieces.push(Cow::Owned(format!("[{what}: see the next user message]")));
+            attachments.push(part);
+        }
+        if !attachments.is_empty() {
+            hoisted.push(PartOut::text(format!("Attached to the result of tool call {id}:")));
+            hoisted.extend(attachments);
+            self.losses.add(
+                "messages[].tool_result",
+                "openai-chat takes text results only; the rest follows as a user message",
+            );
+        }
+        let text = match pieces.as_slice() {
+            [Cow::Borrowed(one)] => Cow::Borrowed(*one),
+            _ => Cow::Owned(pieces.join("\n")),
+        };
+        match result.outcome {
+            ToolOutcome::Success => text,
+            ToolOutcome::Error => {
+                self.losses.add(
+                    "messages[].tool_result.is_error",
+                    "openai-chat has no flag for it; the text says so",
+                );
+                Cow::Owned(format!("{ERROR_PREFIX}{text}"))
+            }
+        }
+    }
+}

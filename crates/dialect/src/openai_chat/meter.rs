@@ -1,0 +1,105 @@
+//! Watches a relayed reply. Nearly every frame is passed over after a look for three words.
+
+use std::borrow::Cow;
+
+use memchr::memmem::Finder;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::error;
+use super::stream_read::read_usage;
+use crate::frame::SseFrame;
+use crate::{Meter, MeterReading};
+
+/// The meter of one reply.
+pub(super) struct ChatMeter {
+    usage: Finder<'static>,
+    finish: Finder<'static>,
+    error: Finder<'static>,
+    reading: MeterReading,
+}
+
+impl ChatMeter {
+    pub(super) fn new() -> Self {
+        Self {
+            usage: Finder::new("\"usage\""),
+            finish: Finder::new("\"finish_reason\""),
+            error: Finder::new("\"error\""),
+            reading: MeterReading::default(),
+        }
+    }
+
+    fn look(&mut self, text: &str) {
+        let Ok(seen) = serde_json::from_str::<Seen<'_>>(text) else { return };
+        if let Some(usage) = seen.usage.or(seen.x_groq.and_then(|beside| beside.usage)).and_then(read_usage) {
+            self.reading.usage = Some(usage);
+        }
+        if seen.error.is_some() {
+            self.reading.error = Some(error::read_in_band(text));
+        }
+        let finished =
+            |choice: &SeenChoice<'_>| choice.finish_reason.as_ref().is_some_and(|word| !word.0.is_empty());
+        // Some hosts send no `[DONE]`.
+        self.reading.complete |= seen.choices.iter().flatten().any(finished);
+    }
+}
+
+impl Meter for ChatMeter {
+    fn frame(&mut self, frame: SseFrame<'_>) {
+        let data = frame.data.trim();
+        if data == "[DONE]" {
+            self.reading.complete = true;
+            return;
+        }
+        let bytes = data.as_bytes();
+        let tells = |finder: &Finder<'_>| {
+            finder.find(bytes).is_some_and(|at| !is_null(bytes, at + finder.needle().len()))
+        };
+        if tells(&self.usage) || tells(&self.finish) || tells(&self.error) {
+            self.look(data);
+        }
+    }
+
+    fn whole(&mut self, body: &[u8]) {
+        if let Ok(text) = std::str::from_utf8(body) {
+            self.look(text);
+        }
+    }
+
+    fn reading(&self) -> MeterReading {
+        self.reading.clone()
+    }
+}
+
+/// Whether the field whose name ends here is `null`: most frames say so of `usage` and `finish_reason`.
+fn is_null(bytes: &[u8], name_end: usize) -> bool {
+    let value = bytes[name_end..].iter().position(|byte| !matches!(byte, b':' | b' '));
+    value.is_some_and(|at| bytes[name_end + at..].starts_with(b"null"))
+}
+
+#[derive(Deserialize)]
+struct Seen<'a> {
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    x_groq: Option<SeenBeside<'a>>,
+    #[serde(borrow)]
+    choices: Option<Vec<SeenChoice<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct SeenBeside<'a> {
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct SeenChoice<'a> {
+    #[serde(borrow)]
+    finish_reason: Option<Word<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Word<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -1,0 +1,252 @@
+//! Writes a request for a host.
+
+use serde::Serialize;
+use serde_json::{Number, Value};
+use toolgate_model::pairing::{self, IdRules};
+use toolgate_model::{
+    Delivery, Fields, JsonText, Losses, OutputFormat, Parallel, ReasoningRequest, Retention, SchemaFormat,
+    Tool, TurnError, TurnRequest, UsageReport,
+};
+
+use super::conversation::{self, MessageOut};
+use super::fields::{take_object, write_nested};
+use super::tools::{self, ChoiceOut, FunctionOut, ToolOut};
+use super::{ID, Origin, host_model, marks};
+use crate::WrittenRequest;
+use crate::names::{NameRules, host_names};
+
+/// OpenAI refuses longer ids; what they are made of is up to the client (T23).
+const ID_RULES: IdRules = IdRules { max_len: 64, allowed: |c| !c.is_control() };
+/// What OpenAI accepts as a tool's name (T24).
+const NAME_RULES: NameRules =
+    NameRules { max_len: 64, allowed: |c| c.is_ascii_alphanumeric() || c == '_' || c == '-' };
+/// OpenAI refuses more stop texts.
+const MAX_STOPS: usize = 4;
+
+#[derive(Serialize)]
+struct RequestOut<'a> {
+    model: &'a str,
+    messages: Vec<MessageOut<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolOut<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<FunctionOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ChoiceOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<ChoiceOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<&'a Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<&'a Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_k: Option<&'a Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<&'a Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<&'a Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<&'a Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Option<StopOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<FormatOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<bool>,
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    stream_options: Fields,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    safety_identifier: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<bool>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum StopOut<'a> {
+    One(&'a str),
+    Many(&'a [String]),
+}
+
+#[derive(Serialize)]
+struct FormatOut<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    json_schema: Option<SchemaOut<'a>>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Serialize)]
+struct SchemaOut<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    schema: &'a JsonText,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+/// Writes the body.
+pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
+    let mut losses = Losses::default();
+    let request = &*pairing::mended(request, &mut losses); // T25
+    let names = host_names(request, &NAME_RULES);
+    let ids = pairing::host_ids(&request.messages, &ID_RULES);
+    let origin = Origin::of(&request.extras);
+    let is_legacy = request.extras.is_marked(ID, marks::LEGACY) && all_functions(&request.tools);
+    let mut extra = request.extras.write(ID, "", &mut losses);
+    let messages = conversation::write(request, &ids, &names, &mut losses);
+    let (stream, stream_options) =
+        write_delivery(request.delivery, origin, take_object(&mut extra, "stream_options"));
+    let (max_tokens, max_completion_tokens) = write_limit(request, origin);
+    let sampling = &request.sampling;
+    let is_safety_identifier = request.extras.is_marked(ID, marks::SAFETY_IDENTIFIER);
+    let mut out = RequestOut {
+        model: request.model.as_str(),
+        messages,
+        tools: Vec::new(),
+        functions: Vec::new(),
+        tool_choice: None,
+        function_call: None,
+        parallel_tool_calls: None,
+        max_tokens,
+        max_completion_tokens,
+        temperature: sampling.temperature.as_ref(),
+        top_p: sampling.top_p.as_ref(),
+        top_k: sampling.top_k.as_ref().filter(|_| origin == Origin::Native),
+        frequency_penalty: sampling.frequency_penalty.as_ref(),
+        presence_penalty: sampling.presence_penalty.as_ref(),
+        seed: sampling.seed.as_ref(),
+        stop: write_stop(request, origin, &mut losses),
+        response_format: write_format(request, take_object(&mut extra, "response_format"), &mut losses),
+        reasoning_effort: write_effort(request, origin, &mut losses),
+        stream,
+        stream_options,
+        n: request.samples,
+        user: request.user.as_deref().filter(|_| !is_safety_identifier),
+        safety_identifier: request.user.as_deref().filter(|_| is_safety_identifier),
+        // Elsewhere it says whether the gateway keeps the reply; hosts of this dialect keep none unless asked.
+        store: request.retention.filter(|_| origin == Origin::Native).map(|kept| kept == Retention::Keep),
+        extra,
+    };
+    // Hosts of this dialect that know `top_k` are asked for it in this dialect; OpenAI refuses it.
+    if origin == Origin::Foreign && sampling.top_k.is_some() {
+        losses.unknown_to(ID, "top_k");
+    }
+    for tool in &request.tools {
+        match tool {
+            Tool::Function(tool) if is_legacy => {
+                out.functions.push(tools::write_function(tool, origin, &names, &mut losses).0);
+            }
+            tool @ (Tool::Function(_) | Tool::Custom(_) | Tool::Provider(_)) => {
+                out.tools.extend(tools::write(tool, origin, &names, &mut losses));
+            }
+        }
+    }
+    let has_tools = !out.tools.is_empty() || !out.functions.is_empty();
+    // Hosts refuse a choice among no tools, and it means nothing.
+    if has_tools || origin == Origin::Native {
+        let choice = request.tool_choice.choice.as_ref();
+        if is_legacy {
+            out.function_call =
+                choice.and_then(|choice| tools::write_legacy_choice(choice, &names, &mut losses));
+        } else {
+            out.tool_choice = choice.and_then(|choice| tools::write_choice(choice, &names, &mut losses));
+        }
+        out.parallel_tool_calls = request.tool_choice.parallel.map(|parallel| parallel == Parallel::Allowed);
+        out.extra.extend(request.tool_choice.extras.write(ID, "tool_choice", &mut losses));
+    }
+    let body = serde_json::to_vec(&out)
+        .map_err(|error| TurnError::invalid("the request cannot be written as JSON").caused_by(error))?;
+    Ok(WrittenRequest { body, losses, names })
+}
+
+fn all_functions(tools: &[Tool]) -> bool {
+    tools.iter().all(|tool| matches!(tool, Tool::Function(_)))
+}
+
+fn write_delivery(delivery: Delivery, origin: Origin, mut options: Fields) -> (Option<bool>, Fields) {
+    let Delivery::Stream(report) = delivery else { return (None, options) };
+    let include_usage = match (report, origin) {
+        // The other dialects' streams always end with token counts.
+        (UsageReport::Included, _) | (UsageReport::Default, Origin::Foreign) => Some(true),
+        (UsageReport::Omitted, _) => Some(false),
+        (UsageReport::Default, Origin::Native) => None,
+    };
+    options.extend(include_usage.map(|include| ("include_usage".to_owned(), Value::from(include))));
+    (Some(true), options)
+}
+
+/// `max_tokens` and `max_completion_tokens`.
+fn write_limit(request: &TurnRequest, origin: Origin) -> (Option<u64>, Option<u64>) {
+    let is_new_field = match origin {
+        Origin::Native => !request.extras.is_marked(ID, marks::MAX_TOKENS),
+        Origin::Foreign => host_model::wants_max_completion_tokens(request.model.as_str()),
+    };
+    if is_new_field { (None, request.max_output) } else { (request.max_output, None) }
+}
+
+fn write_stop<'a>(request: &'a TurnRequest, origin: Origin, losses: &mut Losses) -> Option<StopOut<'a>> {
+    let stop = request.sampling.stop.as_slice();
+    match stop {
+        [] => None,
+        [one] if request.extras.is_marked(ID, marks::STOP_STRING) => Some(StopOut::One(one)),
+        many if many.len() > MAX_STOPS && origin == Origin::Foreign => {
+            losses.add("stop", format!("openai-chat takes {MAX_STOPS} stop texts; the rest is left out"));
+            Some(StopOut::Many(&many[..MAX_STOPS]))
+        }
+        many => Some(StopOut::Many(many)),
+    }
+}
+
+fn write_format<'a>(request: &'a TurnRequest, extra: Fields, losses: &mut Losses) -> Option<FormatOut<'a>> {
+    match &request.output {
+        OutputFormat::Text if !request.extras.is_marked(ID, marks::TEXT_FORMAT) => None,
+        OutputFormat::Text => Some(FormatOut { r#type: "text", json_schema: None, extra }),
+        OutputFormat::JsonObject => Some(FormatOut { r#type: "json_object", json_schema: None, extra }),
+        OutputFormat::JsonSchema(SchemaFormat { name, description, schema, strict, extras }) => {
+            let (extra, inner) = write_nested(extras, "json_schema", "response_format", losses);
+            let json_schema = SchemaOut {
+                // The name is required here; elsewhere it is not.
+                name: name.as_deref().unwrap_or("answer"),
+                description: description.as_deref(),
+                schema,
+                strict: *strict,
+                extra: inner,
+            };
+            Some(FormatOut { r#type: "json_schema", json_schema: Some(json_schema), extra })
+        }
+    }
+}
+
+fn write_effort<'a>(request: &'a TurnRequest, origin: Origin, losses: &mut Losses) -> Option<&'a str> {
+    let ReasoningRequest { effort, budget, mode: _, summary, extras } = request.reasoning.as_ref()?;
+    // `mode` switches thinking on or off; a budget or an effort says how much, and without one the host decides.
+    let unknown = extras.write(ID, "reasoning", losses);
+    if summary.is_some() || !unknown.is_empty() {
+        losses.unknown_to(ID, "reasoning.summary");
+    }
+    let effort = effort.as_deref().or(budget.map(host_model::effort_of))?;
+    if origin == Origin::Foreign && host_model::refuses_effort(request.model.as_str()) {
+        losses.add("reasoning", format!("{} does not reason", request.model));
+        return None;
+    }
+    Some(effort)
+}

@@ -1,0 +1,256 @@
+//! The tools on offer and how to use them, in both directions.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use toolgate_model::{
+    CallKind, Choice, CustomTool, Extras, Fields, FunctionTool, JsonText, Losses, Parallel, Tool, ToolChoice,
+    TurnError,
+};
+
+use super::either::WordOr;
+use super::fields::{nested_extras, opaque, write_nested};
+use super::wire::{CustomToolIn, FunctionToolIn, NameIn, ToolIn};
+use super::{ID, Origin};
+use crate::NameMap;
+
+/// Tools and legacy functions, in the client's order (T37).
+pub(super) fn read(tools: Option<Vec<ToolIn>>, functions: Option<Vec<FunctionToolIn>>) -> Vec<Tool> {
+    let tools = tools.unwrap_or_default().into_iter().map(|tool| match tool {
+        ToolIn::Function { function, extra } => read_function(function, extra),
+        ToolIn::Custom { custom: CustomToolIn { name, description, format, extra: inner }, extra } => {
+            let extras = nested_extras(extra, "custom", inner);
+            Tool::Custom(CustomTool { name: name.into(), description, format, extras })
+        }
+        ToolIn::Other(opaque) => Tool::Provider(opaque),
+    });
+    let functions =
+        functions.unwrap_or_default().into_iter().map(|function| read_function(function, Fields::new()));
+    tools.chain(functions).collect()
+}
+
+fn read_function(function: FunctionToolIn, extra: Fields) -> Tool {
+    let FunctionToolIn { name, description, parameters, strict, extra: inner } = function;
+    let extras = nested_extras(extra, "function", inner);
+    Tool::Function(FunctionTool { name: name.into(), description, schema: parameters, strict, extras })
+}
+
+/// How to use them. T31: `parallel_tool_calls` alone forces nothing.
+pub(super) fn read_choice(
+    tool_choice: Option<WordOr<Fields>>,
+    function_call: Option<WordOr<NameIn>>,
+    parallel: Option<bool>,
+) -> Result<ToolChoice, TurnError> {
+    let choice = match (tool_choice, function_call) {
+        (Some(WordOr::Word(word)), _) => Some(read_word("tool_choice", &word)?),
+        (Some(WordOr::Object(fields)), _) => Some(read_choice_object(fields)),
+        (None, Some(WordOr::Word(word))) => Some(read_word("function_call", &word)?),
+        (None, Some(WordOr::Object(NameIn { name }))) => Some(Choice::Named(name.into(), CallKind::Function)),
+        (None, None) => None,
+    };
+    let parallel = parallel.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
+    Ok(ToolChoice { choice, parallel, extras: Extras::NONE })
+}
+
+fn read_word(field: &str, word: &str) -> Result<Choice, TurnError> {
+    match word {
+        "none" => Ok(Choice::None),
+        "auto" => Ok(Choice::Auto),
+        // `any` is what some compatible hosts call it.
+        "required" | "any" => Ok(Choice::Any),
+        other => {
+            let message = format!(
+                "{field}: unknown word `{other}`: use none, auto, required or an object that names a tool"
+            );
+            Err(TurnError::invalid_param(field, message))
+        }
+    }
+}
+
+fn read_choice_object(mut fields: Fields) -> Choice {
+    let tag = fields.get("type").and_then(Value::as_str).unwrap_or("function").to_owned();
+    let kind = match tag.as_str() {
+        "function" => CallKind::Function,
+        "custom" => CallKind::Custom,
+        _ => {
+            fields.shift_remove("type");
+            return Choice::Provider(opaque(&tag, fields));
+        }
+    };
+    let name = fields.get(&tag).unwrap_or(&Value::Null).get("name").and_then(Value::as_str);
+    if let Some(name) = name {
+        return Choice::Named(name.into(), kind);
+    }
+    fields.shift_remove("type");
+    Choice::Provider(opaque(&tag, fields))
+}
+
+/// A tool as it is written.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum ToolOut<'a> {
+    Function {
+        r#type: &'static str,
+        function: FunctionOut<'a>,
+        #[serde(flatten)]
+        extra: Fields,
+    },
+    Custom {
+        r#type: &'static str,
+        custom: CustomOut<'a>,
+        #[serde(flatten)]
+        extra: Fields,
+    },
+    Opaque(&'a Fields),
+}
+
+#[derive(Serialize)]
+pub(super) struct FunctionOut<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Cow<'a, JsonText>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Serialize)]
+pub(super) struct CustomOut<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<Cow<'a, JsonText>>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+/// Writes a tool; `None` where it is a reported loss.
+pub(super) fn write<'a>(
+    tool: &'a Tool,
+    origin: Origin,
+    names: &'a NameMap,
+    losses: &mut Losses,
+) -> Option<ToolOut<'a>> {
+    match tool {
+        Tool::Function(tool) => {
+            let (function, extra) = write_function(tool, origin, names, losses);
+            Some(ToolOut::Function { r#type: "function", function, extra })
+        }
+        Tool::Custom(CustomTool { name, description, format, extras }) => {
+            let (extra, inner) = write_nested(extras, "custom", "tools[]", losses);
+            let custom = CustomOut {
+                name: names.to_host(name.as_str()),
+                description: description.as_deref(),
+                format: format.as_ref().map(nested_format),
+                extra: inner,
+            };
+            Some(ToolOut::Custom { r#type: "custom", custom, extra })
+        }
+        Tool::Provider(opaque) => opaque.write(ID, "tools[]", losses).map(ToolOut::Opaque),
+    }
+}
+
+/// Writes a function as `tools[].function` or as one of the legacy `functions`; the tool's own fields beside it.
+pub(super) fn write_function<'a>(
+    tool: &'a FunctionTool,
+    origin: Origin,
+    names: &'a NameMap,
+    losses: &mut Losses,
+) -> (FunctionOut<'a>, Fields) {
+    let FunctionTool { name, description, schema, strict, extras } = tool;
+    let (extra, inner) = write_nested(extras, "function", "tools[]", losses);
+    let parameters = match origin {
+        Origin::Native => schema.as_ref().map(Cow::Borrowed),
+        Origin::Foreign => Some(rooted(schema.as_ref())),
+    };
+    let name = names.to_host(name.as_str());
+    (
+        FunctionOut { name, description: description.as_deref(), parameters, strict: *strict, extra: inner },
+        extra,
+    )
+}
+
+/// T24: hosts refuse a schema whose root has no type. Every other schema stays byte for byte (T37).
+fn rooted(schema: Option<&JsonText>) -> Cow<'_, JsonText> {
+    let Some(schema) = schema else {
+        return Cow::Owned(JsonText::from_value(&json!({"type": "object", "properties": {}})));
+    };
+    let Value::Object(fields) = schema.to_value() else { return Cow::Borrowed(schema) };
+    if fields.contains_key("type") {
+        return Cow::Borrowed(schema);
+    }
+    let mut rooted = Fields::new();
+    rooted.insert("type".to_owned(), Value::from("object"));
+    rooted.extend(fields);
+    Cow::Owned(JsonText::from_value(&Value::Object(rooted)))
+}
+
+/// A grammar stands in an object of its own here; where it came flat it is put there.
+fn nested_format(format: &JsonText) -> Cow<'_, JsonText> {
+    let value = format.to_value();
+    let (Some("grammar"), Some(definition), Some(syntax)) =
+        (value["type"].as_str(), value.get("definition"), value.get("syntax"))
+    else {
+        return Cow::Borrowed(format);
+    };
+    let grammar = json!({"definition": definition, "syntax": syntax});
+    Cow::Owned(JsonText::from_value(&json!({"type": "grammar", "grammar": grammar})))
+}
+
+/// A choice as it is written.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum ChoiceOut<'a> {
+    Word(&'static str),
+    Function { r#type: &'static str, function: NameOut<'a> },
+    Custom { r#type: &'static str, custom: NameOut<'a> },
+    Legacy(NameOut<'a>),
+    Opaque(&'a Fields),
+}
+
+#[derive(Serialize)]
+pub(super) struct NameOut<'a> {
+    name: &'a str,
+}
+
+/// Writes a choice; `None` where it is a reported loss.
+pub(super) fn write_choice<'a>(
+    choice: &'a Choice,
+    names: &'a NameMap,
+    losses: &mut Losses,
+) -> Option<ChoiceOut<'a>> {
+    Some(match choice {
+        Choice::Auto => ChoiceOut::Word("auto"),
+        Choice::Any => ChoiceOut::Word("required"),
+        Choice::None => ChoiceOut::Word("none"),
+        Choice::Named(name, kind) => {
+            let name = NameOut { name: names.to_host(name.as_str()) };
+            match kind {
+                CallKind::Function => ChoiceOut::Function { r#type: "function", function: name },
+                CallKind::Custom => ChoiceOut::Custom { r#type: "custom", custom: name },
+            }
+        }
+        Choice::Provider(opaque) => ChoiceOut::Opaque(opaque.write(ID, "tool_choice", losses)?),
+    })
+}
+
+/// Writes a choice as the legacy `function_call`, which has no word for "at least one".
+pub(super) fn write_legacy_choice<'a>(
+    choice: &'a Choice,
+    names: &'a NameMap,
+    losses: &mut Losses,
+) -> Option<ChoiceOut<'a>> {
+    match choice {
+        Choice::Named(name, _) => Some(ChoiceOut::Legacy(NameOut { name: names.to_host(name.as_str()) })),
+        Choice::Any => {
+            losses.add("tool_choice", "function_call cannot ask for any call");
+            Some(ChoiceOut::Word("auto"))
+        }
+        Choice::Auto | Choice::None | Choice::Provider(_) => write_choice(choice, names, losses),
+    }
+}

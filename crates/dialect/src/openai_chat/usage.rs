@@ -1,0 +1,112 @@
+//! Token counts. This dialect counts cached tokens inside `prompt_tokens`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_model::{Fields, Losses, Usage};
+
+use super::fields::{extras, take_object};
+use super::{ID, marks};
+
+/// `usage` as hosts send it.
+#[derive(Deserialize)]
+pub(super) struct UsageIn {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+    prompt_tokens_details: Option<Fields>,
+    completion_tokens_details: Option<Fields>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+/// Where hosts put cached tokens that do not know `prompt_tokens_details`; they stay there, too.
+const OTHER_CACHE_FIGURES: [&str; 2] = ["prompt_cache_hit_tokens", "cached_tokens"];
+
+impl UsageIn {
+    /// The counts in fields that add up.
+    pub(super) fn into_usage(self) -> Usage {
+        let Self {
+            prompt_tokens,
+            completion_tokens,
+            total_tokens,
+            prompt_tokens_details,
+            completion_tokens_details,
+            mut extra,
+        } = self;
+        let mut prompt = prompt_tokens_details.unwrap_or_default();
+        let mut completion = completion_tokens_details.unwrap_or_default();
+        let figure = take_count(&mut prompt, "cached_tokens");
+        let elsewhere = || OTHER_CACHE_FIGURES.iter().find_map(|name| extra.get(*name)?.as_u64());
+        let cached = figure.or_else(elsewhere).unwrap_or_default();
+        let wrote_some =
+            prompt.get("cache_write_tokens").and_then(Value::as_u64).is_some_and(|count| count > 0);
+        let cache_write =
+            wrote_some.then(|| take_count(&mut prompt, "cache_write_tokens")).flatten().unwrap_or_default();
+        let output = completion_tokens.unwrap_or_default();
+        let mut usage = Usage::from_inclusive(prompt_tokens.unwrap_or_default(), cached, output);
+        usage.cache_write = cache_write.min(usage.input);
+        usage.input -= usage.cache_write;
+        usage.reasoning = take_count(&mut completion, "reasoning_tokens");
+        for (name, details) in [("prompt_tokens_details", prompt), ("completion_tokens_details", completion)]
+        {
+            if !details.is_empty() {
+                extra.insert(name.to_owned(), Value::Object(details));
+            }
+        }
+        // Some hosts count thoughts in the total only.
+        if let Some(total) = total_tokens.filter(|total| *total != usage.total()) {
+            extra.insert("total_tokens".to_owned(), Value::from(total));
+        }
+        usage.extras = extras(extra);
+        if figure.is_none() {
+            usage.extras.mark(ID, marks::NO_CACHE_FIGURE);
+        }
+        usage
+    }
+}
+
+fn take_count(details: &mut Fields, name: &str) -> Option<u64> {
+    let count = details.get(name)?.as_u64()?;
+    details.shift_remove(name);
+    Some(count)
+}
+
+/// `usage` as it is written.
+#[derive(Serialize)]
+pub(super) struct UsageOut {
+    prompt_tokens: u64,
+    completion_tokens: u64,
+    total_tokens: Value,
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    prompt_tokens_details: Fields,
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    completion_tokens_details: Fields,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+impl UsageOut {
+    /// The counts in this dialect's words.
+    pub(super) fn new(usage: &Usage, losses: &mut Losses) -> Self {
+        let mut extra = usage.extras.write(ID, "usage", losses);
+        let mut prompt = take_object(&mut extra, "prompt_tokens_details");
+        let mut completion = take_object(&mut extra, "completion_tokens_details");
+        if !usage.extras.is_marked(ID, marks::NO_CACHE_FIGURE) {
+            prompt.insert("cached_tokens".to_owned(), Value::from(usage.cache_read));
+        }
+        if usage.cache_write > 0 {
+            prompt.insert("cache_write_tokens".to_owned(), Value::from(usage.cache_write));
+        }
+        if let Some(reasoning) = usage.reasoning {
+            completion.insert("reasoning_tokens".to_owned(), Value::from(reasoning));
+        }
+        Self {
+            prompt_tokens: usage.total_input(),
+            completion_tokens: usage.output,
+            total_tokens: extra.shift_remove("total_tokens").unwrap_or_else(|| Value::from(usage.total())),
+            prompt_tokens_details: prompt,
+            completion_tokens_details: completion,
+            extra,
+        }
+    }
+}

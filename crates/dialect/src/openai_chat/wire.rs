@@ -1,0 +1,368 @@
+//! The JSON of requests and whole replies, as it is read.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::{Number, Value};
+use toolgate_model::json::{Tagged, read_tagged};
+use toolgate_model::{Fields, JsonText, Opaque, SystemRole};
+
+use super::either::{TextOr, WordOr};
+use super::fields::opaque;
+
+/// A request body.
+#[derive(Deserialize)]
+pub(super) struct RequestIn {
+    pub(super) model: String,
+    pub(super) messages: Vec<MessageIn>,
+    pub(super) tools: Option<Vec<ToolIn>>,
+    pub(super) functions: Option<Vec<FunctionToolIn>>,
+    pub(super) tool_choice: Option<WordOr<Fields>>,
+    pub(super) function_call: Option<WordOr<NameIn>>,
+    pub(super) parallel_tool_calls: Option<bool>,
+    pub(super) max_tokens: Option<u64>,
+    pub(super) max_completion_tokens: Option<u64>,
+    pub(super) temperature: Option<Number>,
+    pub(super) top_p: Option<Number>,
+    pub(super) top_k: Option<Number>,
+    pub(super) frequency_penalty: Option<Number>,
+    pub(super) presence_penalty: Option<Number>,
+    pub(super) seed: Option<Number>,
+    pub(super) stop: Option<TextOr<String>>,
+    pub(super) response_format: Option<FormatIn>,
+    pub(super) reasoning_effort: Option<String>,
+    pub(super) stream: Option<bool>,
+    pub(super) stream_options: Option<StreamOptionsIn>,
+    pub(super) n: Option<u32>,
+    pub(super) user: Option<String>,
+    pub(super) safety_identifier: Option<String>,
+    pub(super) store: Option<bool>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct StreamOptionsIn {
+    pub(super) include_usage: Option<bool>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct NameIn {
+    pub(super) name: String,
+}
+
+/// A message, told apart by its role.
+pub(super) enum MessageIn {
+    System(SystemRole, PlainIn),
+    User(PlainIn),
+    Assistant(Box<AssistantIn>),
+    Tool(ToolResultIn),
+    Function(FunctionResultIn),
+}
+
+#[derive(Deserialize)]
+pub(super) struct PlainIn {
+    pub(super) content: Option<TextOr<PartIn>>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+/// An assistant's message, in a history or in a reply.
+#[derive(Deserialize)]
+pub(super) struct AssistantIn {
+    pub(super) content: Option<TextOr<PartIn>>,
+    pub(super) refusal: Option<String>,
+    pub(super) reasoning_content: Option<Value>,
+    pub(super) reasoning: Option<Value>,
+    pub(super) tool_calls: Option<Vec<CallIn>>,
+    pub(super) function_call: Option<FunctionCallIn>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ToolResultIn {
+    pub(super) tool_call_id: String,
+    pub(super) content: Option<TextOr<PartIn>>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct FunctionResultIn {
+    pub(super) name: String,
+    pub(super) content: Option<TextOr<PartIn>>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+impl<'de> Tagged<'de> for MessageIn {
+    const TAG: &'static str = "role";
+
+    fn read<D: Deserializer<'de>>(role: &str, fields: D) -> Result<Self, D::Error> {
+        Ok(match role {
+            "system" => Self::System(SystemRole::System, PlainIn::deserialize(fields)?),
+            "developer" => Self::System(SystemRole::Developer, PlainIn::deserialize(fields)?),
+            "user" => Self::User(PlainIn::deserialize(fields)?),
+            "assistant" => Self::Assistant(Box::new(AssistantIn::deserialize(fields)?)),
+            "tool" => Self::Tool(ToolResultIn::deserialize(fields)?),
+            "function" => Self::Function(FunctionResultIn::deserialize(fields)?),
+            "" => return Err(D::Error::custom("a message needs a `role`")),
+            other => {
+                let message = format!(
+                    "unknown role `{other}`: use system, developer, user, assistant, tool or function"
+                );
+                return Err(D::Error::custom(message));
+            }
+        })
+    }
+}
+
+/// A piece of content.
+pub(super) enum PartIn {
+    Text(TextIn),
+    Refusal(RefusalIn),
+    Image(ImageIn),
+    Audio(AudioIn),
+    File(FileIn),
+    Other(Opaque),
+}
+
+#[derive(Deserialize)]
+pub(super) struct TextIn {
+    pub(super) text: String,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RefusalIn {
+    pub(super) refusal: String,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ImageIn {
+    pub(super) image_url: ImageUrlIn,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ImageUrlIn {
+    pub(super) url: String,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct AudioIn {
+    pub(super) input_audio: AudioDataIn,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct AudioDataIn {
+    pub(super) data: String,
+    pub(super) format: String,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct FileIn {
+    pub(super) file: FileDataIn,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct FileDataIn {
+    pub(super) file_data: Option<String>,
+    pub(super) file_id: Option<String>,
+    pub(super) filename: Option<String>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+impl<'de> Tagged<'de> for PartIn {
+    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
+        Ok(match tag {
+            "text" => Self::Text(TextIn::deserialize(fields)?),
+            "refusal" => Self::Refusal(RefusalIn::deserialize(fields)?),
+            "image_url" => Self::Image(ImageIn::deserialize(fields)?),
+            "input_audio" => Self::Audio(AudioIn::deserialize(fields)?),
+            "file" => Self::File(FileIn::deserialize(fields)?),
+            "" => return Err(D::Error::custom("a content part needs a `type`")),
+            other => Self::Other(opaque(other, Fields::deserialize(fields)?)),
+        })
+    }
+}
+
+/// A call. Some hosts leave out the type of the only kind they know.
+pub(super) enum CallIn {
+    Function { id: Option<String>, function: FunctionCallIn, extra: Fields },
+    Untyped { id: Option<String>, function: FunctionCallIn, extra: Fields },
+    Custom { id: Option<String>, custom: CustomCallIn, extra: Fields },
+    Other(Opaque),
+}
+
+#[derive(Deserialize)]
+pub(super) struct FunctionCallIn {
+    pub(super) name: String,
+    /// Text by the book; some hosts send the object itself (T34).
+    pub(super) arguments: Option<JsonText>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CustomCallIn {
+    pub(super) name: String,
+    pub(super) input: String,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+impl<'de> Tagged<'de> for CallIn {
+    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct FunctionFields {
+            id: Option<String>,
+            function: FunctionCallIn,
+            #[serde(flatten)]
+            extra: Fields,
+        }
+        #[derive(Deserialize)]
+        struct CustomFields {
+            id: Option<String>,
+            custom: CustomCallIn,
+            #[serde(flatten)]
+            extra: Fields,
+        }
+        Ok(match tag {
+            "function" => {
+                let FunctionFields { id, function, extra } = FunctionFields::deserialize(fields)?;
+                Self::Function { id, function, extra }
+            }
+            "" => {
+                let FunctionFields { id, function, extra } = FunctionFields::deserialize(fields)?;
+                Self::Untyped { id, function, extra }
+            }
+            "custom" => {
+                let CustomFields { id, custom, extra } = CustomFields::deserialize(fields)?;
+                Self::Custom { id, custom, extra }
+            }
+            other => Self::Other(opaque(other, Fields::deserialize(fields)?)),
+        })
+    }
+}
+
+/// A tool on offer.
+pub(super) enum ToolIn {
+    Function { function: FunctionToolIn, extra: Fields },
+    Custom { custom: CustomToolIn, extra: Fields },
+    Other(Opaque),
+}
+
+#[derive(Deserialize)]
+pub(super) struct FunctionToolIn {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) parameters: Option<JsonText>,
+    pub(super) strict: Option<bool>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CustomToolIn {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
+    pub(super) format: Option<JsonText>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+impl<'de> Tagged<'de> for ToolIn {
+    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct FunctionFields {
+            function: FunctionToolIn,
+            #[serde(flatten)]
+            extra: Fields,
+        }
+        #[derive(Deserialize)]
+        struct CustomFields {
+            custom: CustomToolIn,
+            #[serde(flatten)]
+            extra: Fields,
+        }
+        Ok(match tag {
+            "function" => {
+                let FunctionFields { function, extra } = FunctionFields::deserialize(fields)?;
+                Self::Function { function, extra }
+            }
+            "custom" => {
+                let CustomFields { custom, extra } = CustomFields::deserialize(fields)?;
+                Self::Custom { custom, extra }
+            }
+            "" => return Err(D::Error::custom("a tool needs a `type`: use function or custom")),
+            other => Self::Other(opaque(other, Fields::deserialize(fields)?)),
+        })
+    }
+}
+
+/// `response_format`.
+pub(super) enum FormatIn {
+    Text(Fields),
+    JsonObject(Fields),
+    JsonSchema { json_schema: SchemaIn, extra: Fields },
+}
+
+#[derive(Deserialize)]
+pub(super) struct SchemaIn {
+    pub(super) name: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) schema: Option<JsonText>,
+    pub(super) strict: Option<bool>,
+    #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+impl<'de> Tagged<'de> for FormatIn {
+    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct SchemaFields {
+            json_schema: SchemaIn,
+            #[serde(flatten)]
+            extra: Fields,
+        }
+        Ok(match tag {
+            "text" => Self::Text(Fields::deserialize(fields)?),
+            "json_object" => Self::JsonObject(Fields::deserialize(fields)?),
+            "json_schema" => {
+                let SchemaFields { json_schema, extra } = SchemaFields::deserialize(fields)?;
+                Self::JsonSchema { json_schema, extra }
+            }
+            other => {
+                let message = format!("unknown type `{other}`: use text, json_object or json_schema");
+                return Err(D::Error::custom(message));
+            }
+        })
+    }
+}
+
+macro_rules! read_by_tag {
+    ($($name:ident)*) => {$(
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                read_tagged(deserializer)
+            }
+        }
+    )*};
+}
+read_by_tag!(MessageIn PartIn CallIn ToolIn FormatIn);

@@ -1,0 +1,78 @@
+//! A client's request as a host of another dialect (or the same) gets it.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolgate_model::{TurnError, estimate};
+
+use super::matching::Matcher;
+use super::{ExpectedError, Outcome, check_losses, dialect, load};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RequestCase {
+    #[serde(rename = "case")]
+    _case: String,
+    #[serde(rename = "why")]
+    _why: String,
+    client: String,
+    /// Kept as text: key order and escapes are part of some cases.
+    body: Box<RawValue>,
+    upstream: String,
+    expect: Option<Value>,
+    expect_error: Option<ExpectedError>,
+    /// The estimated input tokens.
+    estimate: Option<u64>,
+    /// Pieces of text that must stand in the host's body byte for byte.
+    #[serde(default)]
+    contains: Vec<String>,
+    #[serde(default)]
+    losses: Vec<String>,
+}
+
+/// Runs one fixture.
+pub(crate) fn check(path: &Path) -> datatest_stable::Result<()> {
+    let case: RequestCase = load(path)?;
+    match (translate(&case)?, &case.expect_error) {
+        (Ok(()), None) => Ok(()),
+        (Err(error), Some(expect)) => Ok(expect.check(&error)?),
+        (Ok(()), Some(_)) => Err("an error was expected".into()),
+        (Err(error), None) => Err(format!("the request was refused: {error}").into()),
+    }
+}
+
+/// What a dialect refuses is the inner error, what the fixture finds wrong the outer.
+fn translate(case: &RequestCase) -> Result<Result<(), TurnError>, String> {
+    let read = match dialect(&case.client)?.client.read_request(case.body.get().as_bytes()) {
+        Ok(read) => read,
+        Err(error) => return Ok(Err(error)),
+    };
+    let written = match dialect(&case.upstream)?.upstream.write_request(&read.value) {
+        Ok(written) => written,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut losses = read.losses;
+    losses.append(written.losses);
+    let estimated = estimate::input_tokens(&read.value);
+    if case.estimate.is_some_and(|expect| expect != estimated) {
+        return Err(format!("the input is estimated at {estimated} tokens and not {:?}", case.estimate));
+    }
+    judge(case, &written.body)?;
+    check_losses(&case.losses, &losses)?;
+    Ok(Ok(()))
+}
+
+fn judge(case: &RequestCase, body: &[u8]) -> Outcome {
+    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+    if let Some(expect) = &case.expect {
+        let found: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let difference = Matcher::default().difference(expect, &found);
+        difference.map_or(Ok(()), |difference| Err(format!("{difference}\nthe body is:\n{text}")))?;
+    }
+    match case.contains.iter().find(|piece| !text.contains(*piece)) {
+        None => Ok(()),
+        Some(missing) => Err(format!("`{missing}` does not stand in the body:\n{text}")),
+    }
+}

@@ -1,0 +1,66 @@
+//! What the operator decides about the service, in types that cannot be wrong. Reading files is the `cli`'s work.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub use toolgate_backend::ModelPattern;
+
+/// How the service listens, whom it lets in, and its bounds.
+#[derive(Clone, Debug)]
+pub struct GatewayConfig {
+    /// Where it listens; also one of the names it answers to.
+    pub listen: SocketAddr,
+    /// Threads that serve requests, each with a runtime and connections of its own. At least one runs.
+    pub workers: usize,
+    /// Names beside `localhost`, the loopback addresses and `listen` that a `Host` header may carry: `gate.lan`, or
+    /// `gate.lan:8080` for one port only.
+    pub hosts: Vec<String>,
+    /// Who may call. With none, only this machine may.
+    pub keys: Vec<Key>,
+    /// The bounds.
+    pub limits: Limits,
+}
+
+impl GatewayConfig {
+    /// For this machine only, without keys, one worker.
+    pub fn new(listen: SocketAddr) -> Self {
+        Self { listen, workers: 1, hosts: Vec::new(), keys: Vec::new(), limits: Limits::default() }
+    }
+}
+
+/// A caller's key. The key itself is never kept, only its hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Whose it is; what belongs to this caller is kept under this name.
+    pub name: String,
+    /// SHA-256 of the key.
+    pub sha256: [u8; 32],
+    /// The models it may use. An empty list allows none.
+    pub models: Vec<ModelPattern>,
+}
+
+/// Bounds of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest request body in bytes.
+    pub body_bytes: usize,
+    /// How often a silent stream shows that it is alive (T19).
+    pub ping_every: Duration,
+    /// How long an error may still get its own HTTP status: after that a stream begins with 200 and pings, and an
+    /// error comes as an event.
+    pub commit_after: Duration,
+    /// How long open streams may go on after a shutdown was asked for.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for Limits {
+    /// 32 MiB is what the largest host accepts. Stall watchdogs of clients bite at 20 s, hence pings every 15 s.
+    fn default() -> Self {
+        Self {
+            body_bytes: 32 * 1024 * 1024,
+            ping_every: Duration::from_secs(15),
+            commit_after: Duration::from_secs(5),
+            shutdown_grace: Duration::from_secs(20),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The three client APIs and the dialects they are spoken in.
+
+use http::Request;
+use toolgate_dialect::{ClientDialect, anthropic_messages, openai_chat, openai_responses};
+use uuid::Uuid;
+
+/// A client API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Api {
+    /// `/v1/messages`.
+    Messages,
+    /// `/v1/chat/completions`.
+    Chat,
+    /// `/v1/responses`.
+    Responses,
+}
+
+impl Api {
+    /// The API a request means, so that even a refusal speaks its language.
+    pub(crate) fn of<B>(request: &Request<B>) -> Self {
+        let path = request.uri().path();
+        if path.starts_with("/v1/messages") || request.headers().contains_key("anthropic-version") {
+            Self::Messages
+        } else if path.starts_with("/v1/responses") {
+            Self::Responses
+        } else {
+            Self::Chat
+        }
+    }
+
+    /// How it is spoken.
+    pub(crate) fn dialect(self) -> &'static dyn ClientDialect {
+        match self {
+            Self::Messages => &anthropic_messages::DIALECT,
+            Self::Chat => &openai_chat::DIALECT,
+            Self::Responses => &openai_responses::DIALECT,
+        }
+    }
+
+    /// The dialect's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "anthropic-messages",
+            Self::Chat => "openai-chat",
+            Self::Responses => "openai-responses",
+        }
+    }
+
+    /// An id for a reply, as this API's ids look.
+    pub(crate) fn reply_id(self, turn: Uuid) -> String {
+        let turn = turn.simple();
+        match self {
+            Self::Messages => format!("msg_{turn}"),
+            Self::Chat => format!("chatcmpl-{turn}"),
+            Self::Responses => format!("resp_{turn}"),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Who calls: the owner of a key, or anybody on this machine where there are no keys.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConstantTimeEq};
+use toolgate_backend::ModelPattern;
+use toolgate_model::{ErrorKind, TurnError};
+use toolgate_state::CallerScope;
+
+use super::door::Peer;
+use crate::config::Key;
+
+/// Who calls. Travels with every request.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller(Arc<Identity>);
+
+#[derive(Debug)]
+struct Identity {
+    scope: CallerScope,
+    models: Vec<ModelPattern>,
+}
+
+impl Caller {
+    /// What belongs to this caller is kept under this name.
+    pub(crate) fn scope(&self) -> &CallerScope {
+        &self.0.scope
+    }
+
+    /// True if this caller may use the model.
+    pub(crate) fn may_use(&self, model: &str) -> bool {
+        self.0.models.iter().any(|pattern| pattern.matches(model))
+    }
+
+    /// Refuses a model that this caller may not use.
+    pub(crate) fn check_model(&self, model: &str) -> Result<(), TurnError> {
+        if self.may_use(model) {
+            return Ok(());
+        }
+        let name = self.scope();
+        Err(TurnError::new(
+            ErrorKind::Permission,
+            format!("model: the key of `{name}` may not use this model; GET /v1/models lists those it may"),
+        ))
+    }
+
+    /// For paths that need no caller. May use nothing.
+    pub(crate) fn nobody() -> Self {
+        static NOBODY: std::sync::LazyLock<Caller> =
+            std::sync::LazyLock::new(|| Caller::new("nobody", Vec::new()));
+        NOBODY.clone()
+    }
+
+    fn new(name: &str, models: Vec<ModelPattern>) -> Self {
+        Self(Arc::new(Identity { scope: CallerScope::new(name), models }))
+    }
+}
+
+/// Everybody who may call.
+pub(super) struct Callers {
+    known: Vec<([u8; 32], Caller)>,
+    /// Whoever calls from this machine, where there are no keys.
+    local: Caller,
+}
+
+impl Callers {
+    pub(super) fn new(keys: &[Key]) -> Self {
+        let known = keys.iter().map(|key| (key.sha256, Caller::new(&key.name, key.models.clone())));
+        Self { known: known.collect(), local: Caller::new("local", vec![ModelPattern::new("*")]) }
+    }
+
+    pub(super) fn find(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, TurnError> {
+        if self.known.is_empty() {
+            return self.without_keys(peer);
+        }
+        let mut given = keys_in(headers).peekable();
+        if given.peek().is_none() {
+            return Err(refusal(
+                "no key came with the request; send one as `x-api-key` or `Authorization: Bearer`",
+            ));
+        }
+        given
+            .find_map(|key| self.owner(key))
+            .ok_or_else(|| refusal("this key is not known here; check it, or ask the operator for a new one"))
+    }
+
+    fn without_keys(&self, peer: Peer) -> Result<Caller, TurnError> {
+        if peer.is_this_machine() {
+            return Ok(self.local.clone());
+        }
+        Err(TurnError::new(
+            ErrorKind::Permission,
+            "this gateway has no keys, so only its own machine may call; the operator can add [[keys]]",
+        ))
+    }
+
+    /// Every known key is compared, and each in constant time, so that the time tells nothing about them.
+    fn owner(&self, key: &[u8]) -> Option<Caller> {
+        let hash: [u8; 32] = Sha256::digest(key).into();
+        let mut owner = None;
+        for (known, caller) in &self.known {
+            let same: Choice = known.ct_eq(&hash);
+            if bool::from(same) {
+                owner = Some(caller);
+            }
+        }
+        owner.cloned()
+    }
+}
+
+fn keys_in(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    let own_header = headers.get("x-api-key").map(http::HeaderValue::as_bytes);
+    let bearer = headers.get(AUTHORIZATION).and_then(|value| {
+        let (scheme, key) = value.as_bytes().split_at_checked("Bearer ".len())?;
+        scheme.eq_ignore_ascii_case(b"Bearer ").then(|| key.trim_ascii())
+    });
+    own_header.into_iter().chain(bearer)
+}
+
+fn refusal(message: &str) -> TurnError {
+    let mut error = TurnError::new(ErrorKind::Authentication, message);
+    error.code = Some("invalid_api_key".to_owned());
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn callers() -> Callers {
+        let key = |name: &str, secret: &str, models: &[&str]| Key {
+            name: name.to_owned(),
+            sha256: Sha256::digest(secret).into(),
+            models: models.iter().copied().map(ModelPattern::new).collect(),
+        };
+        Callers::new(&[key("alice", "a-key", &["*"]), key("bob", "b-key", &["gpt-*"])])
+    }
+
+    fn find(
+        callers: &Callers,
+        headers: &[(&'static str, &'static str)],
+        peer: &str,
+    ) -> Result<String, ErrorKind> {
+        let headers: HeaderMap = headers
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect();
+        let found = callers.find(&headers, Peer(peer.parse().expect("an address")));
+        found.map(|caller| caller.scope().to_string()).map_err(|error| error.kind)
+    }
+
+    #[test]
+    fn a_key_names_its_owner_in_either_header() {
+        let far = "10.0.0.9:1";
+        assert_eq!(find(&callers(), &[("x-api-key", "a-key")], far), Ok("alice".to_owned()));
+        assert_eq!(find(&callers(), &[("authorization", "bearer b-key")], far), Ok("bob".to_owned()));
+        assert_eq!(
+            find(&callers(), &[("x-api-key", "placeholder"), ("authorization", "Bearer b-key")], far),
+            Ok("bob".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_wrong_or_missing_key_is_refused_even_from_here() {
+        let here = "127.0.0.1:1";
+        assert_eq!(find(&callers(), &[], here), Err(ErrorKind::Authentication));
+        assert_eq!(find(&callers(), &[("x-api-key", "c-key")], here), Err(ErrorKind::Authentication));
+        assert_eq!(
+            find(&callers(), &[("authorization", "Basic a-key")], here),
+            Err(ErrorKind::Authentication)
+        );
+    }
+
+    #[test]
+    fn without_keys_only_this_machine_may_call() {
+        let nobody = Callers::new(&[]);
+        assert_eq!(find(&nobody, &[], "127.0.0.1:1"), Ok("local".to_owned()));
+        assert_eq!(find(&nobody, &[], "[::ffff:127.0.0.1]:1"), Ok("local".to_owned()));
+        assert_eq!(find(&nobody, &[("x-api-key", "a-key")], "10.0.0.9:1"), Err(ErrorKind::Permission));
+    }
+
+    #[test]
+    fn a_key_opens_its_own_models_only() {
+        let callers = callers();
+        let bob = callers.owner(b"b-key").expect("bob");
+        assert!(bob.check_model("gpt-4o").is_ok());
+        assert_eq!(bob.check_model("claude").map_err(|error| error.kind), Err(ErrorKind::Permission));
+    }
+}

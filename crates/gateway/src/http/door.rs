@@ -1,0 +1,174 @@
+//! The door before every path: the name we are called by, the page a browser calls from, and the caller's key.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, Request, Uri};
+use toolgate_model::{ErrorKind, TurnError};
+
+use super::caller::{Caller, Callers};
+use crate::config::GatewayConfig;
+
+/// Decides who comes in.
+pub(crate) struct Door {
+    listen: SocketAddr,
+    /// Names or `name:port` that the operator allows, in small letters.
+    hosts: Vec<String>,
+    callers: Callers,
+}
+
+/// The address a connection comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+impl Peer {
+    pub(super) fn is_this_machine(self) -> bool {
+        self.0.ip().to_canonical().is_loopback()
+    }
+}
+
+impl Door {
+    pub(crate) fn new(config: &GatewayConfig) -> Self {
+        let hosts = config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        Self { listen: config.listen, hosts, callers: Callers::new(&config.keys) }
+    }
+
+    /// Lets a request in and says who it comes from.
+    pub(crate) fn open<B>(&self, request: &Request<B>, peer: Peer) -> Result<Caller, TurnError> {
+        let host = self.check_host(request)?;
+        check_origin(request.headers(), &host)?;
+        if request.uri().path() == "/healthz" {
+            // Whoever watches the service needs no key.
+            return Ok(Caller::nobody());
+        }
+        self.callers.find(request.headers(), peer)
+    }
+
+    /// A page of another site can make its own name point at us (DNS rebinding), but it cannot change the name its
+    /// browser then sends: so we answer only to names we know.
+    fn check_host<B>(&self, request: &Request<B>) -> Result<Authority, TurnError> {
+        let named = match request.headers().get(HOST) {
+            Some(host) => Authority::try_from(host.as_bytes()).ok(),
+            None => request.uri().authority().cloned(),
+        };
+        let named = named.ok_or_else(|| forbidden("the request names no valid Host".to_owned()))?;
+        if self.is_ours(&named) {
+            return Ok(named);
+        }
+        Err(forbidden(format!(
+            "this gateway does not answer to the name `{}`; the operator can allow it with `hosts`",
+            named.host()
+        )))
+    }
+
+    fn is_ours(&self, named: &Authority) -> bool {
+        let host = named.host().to_ascii_lowercase();
+        if host == "localhost" {
+            return true;
+        }
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = bare.parse::<IpAddr>() {
+            // Nobody can point an address elsewhere, so where we listen on all of them, each will do.
+            let listens_on = self.listen.ip() == address || self.listen.ip().is_unspecified();
+            if address.is_loopback() || listens_on {
+                return true;
+            }
+        }
+        let whole = named.as_str().to_ascii_lowercase();
+        self.hosts.iter().any(|known| *known == host || *known == whole)
+    }
+}
+
+/// A browser says which page a request comes from. Only our own pages may call.
+fn check_origin(headers: &HeaderMap, host: &Authority) -> Result<(), TurnError> {
+    if let Some(site) = headers.get("sec-fetch-site")
+        && !matches!(site.as_bytes(), b"same-origin" | b"none")
+    {
+        return Err(forbidden("a page of another site may not call this gateway".to_owned()));
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let page = Uri::try_from(origin.as_bytes()).ok().and_then(|origin| {
+        let port = port_of(origin.authority()?, origin.scheme_str()?)?;
+        Some((origin.host()?.to_ascii_lowercase(), port, origin.scheme_str()?.to_owned()))
+    });
+    let is_ours = page.is_some_and(|(page_host, page_port, scheme)| {
+        page_host.eq_ignore_ascii_case(host.host()) && port_of(host, &scheme) == Some(page_port)
+    });
+    if is_ours {
+        return Ok(());
+    }
+    Err(forbidden("a page of another site may not call this gateway".to_owned()))
+}
+
+fn port_of(authority: &Authority, scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" => Some(authority.port_u16().unwrap_or(80)),
+        "https" => Some(authority.port_u16().unwrap_or(443)),
+        _ => None,
+    }
+}
+
+fn forbidden(message: String) -> TurnError {
+    TurnError::new(ErrorKind::Permission, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn door(listen: &str, hosts: &[&str]) -> Door {
+        let mut config = GatewayConfig::new(listen.parse().expect("an address"));
+        config.hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        Door::new(&config)
+    }
+
+    fn opens(door: &Door, headers: &[(&str, &str)]) -> bool {
+        let mut request = Request::builder().uri("/v1/models");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(()).expect("a request");
+        door.open(&request, Peer("127.0.0.1:5000".parse().expect("an address"))).is_ok()
+    }
+
+    #[test]
+    fn it_answers_to_its_own_names_only() {
+        let door = door("127.0.0.1:8787", &["Gate.lan", "other.lan:99"]);
+        for host in
+            ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "LOCALHOST", "gate.lan:1", "other.lan:99"]
+        {
+            assert!(opens(&door, &[("host", host)]), "{host}");
+        }
+        for host in ["evil.example", "10.0.0.1:8787", "other.lan:98", "localhost.evil.example", ""] {
+            assert!(!opens(&door, &[("host", host)]), "{host}");
+        }
+        assert!(!opens(&door, &[]));
+    }
+
+    #[test]
+    fn an_open_listener_answers_to_addresses_but_not_to_names() {
+        let door = door("0.0.0.0:8787", &[]);
+        assert!(opens(&door, &[("host", "192.168.1.5:8787")]));
+        assert!(!opens(&door, &[("host", "evil.example:8787")]));
+    }
+
+    #[test]
+    fn only_our_own_pages_may_call() {
+        let door = door("127.0.0.1:8787", &[]);
+        let from = |origin| opens(&door, &[("host", "localhost:8787"), ("origin", origin)]);
+        assert!(from("http://localhost:8787"));
+        for origin in [
+            "http://localhost:3000",
+            "http://evil.example",
+            "null",
+            "http://localhost:8787.evil.example",
+            "file://",
+        ] {
+            assert!(!from(origin), "{origin}");
+        }
+        let fetched = |site| opens(&door, &[("host", "localhost:8787"), ("sec-fetch-site", site)]);
+        assert!(fetched("same-origin") && fetched("none"));
+        assert!(!fetched("cross-site") && !fetched("same-site"));
+    }
+}

@@ -1,0 +1,89 @@
+//! Takes a request's body in, within its bound.
+
+use axum::body::Body;
+use axum::extract::Request;
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use toolgate_model::{ErrorKind, TurnError};
+
+/// How much of a refused body is read and thrown away. A client that still sends would otherwise see its connection
+/// reset instead of our answer.
+const MAX_DISCARDED_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The body, if it says it is JSON and is not larger than `limit`.
+pub(crate) async fn read_body(request: Request, limit: usize) -> Result<Bytes, TurnError> {
+    check_media_type(&request)?;
+    let mut body = request.into_body();
+    if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
+        discard(body).await;
+        return Err(too_large(limit));
+    }
+    let Some(mut whole) = next(&mut body).await? else { return Ok(Bytes::new()) };
+    let mut joined = BytesMut::new();
+    while let Some(more) = next(&mut body).await? {
+        if joined.is_empty() {
+            joined = BytesMut::from(std::mem::take(&mut whole));
+        }
+        joined.extend_from_slice(&more);
+        if joined.len() > limit {
+            discard(body).await;
+            return Err(too_large(limit));
+        }
+    }
+    Ok(if joined.is_empty() { whole } else { joined.freeze() })
+}
+
+async fn next(body: &mut Body) -> Result<Option<Bytes>, TurnError> {
+    loop {
+        match body.frame().await {
+            None => return Ok(None),
+            Some(Err(error)) => {
+                return Err(TurnError::invalid("reading the request body: it broke off; send it again")
+                    .caused_by(error));
+            }
+            Some(Ok(frame)) => {
+                // Trailers say nothing to us.
+                if let Ok(bytes) = frame.into_data() {
+                    return Ok(Some(bytes));
+                }
+            }
+        }
+    }
+}
+
+/// Browsers send other types across sites without asking first.
+fn check_media_type(request: &Request) -> Result<(), TurnError> {
+    let Some(named) = request.headers().get(CONTENT_TYPE) else { return Ok(()) };
+    let media_type = named.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if media_type.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let mut error = TurnError::invalid(format!(
+        "content-type: this is `{media_type}`; send `content-type: application/json`"
+    ));
+    error.status = Some(StatusCode::UNSUPPORTED_MEDIA_TYPE.as_u16());
+    Err(error)
+}
+
+async fn discard(mut body: Body) {
+    let mut discarded = 0;
+    while discarded < MAX_DISCARDED_BYTES {
+        match next(&mut body).await {
+            Ok(Some(bytes)) => discarded += u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            // The body is over, or its sender is gone: either way there is nothing left to discard.
+            Ok(None) | Err(_) => return,
+        }
+    }
+}
+
+fn too_large(limit: usize) -> TurnError {
+    TurnError::new(
+        ErrorKind::TooLarge,
+        format!(
+            "the request body is larger than {limit} bytes; shorten the conversation or send files by reference"
+        ),
+    )
+}

@@ -1,0 +1,226 @@
+//! Listening, serving on several threads, and ending well.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use axum::extract::Request;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use thiserror::Error;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use toolgate_backend::config::BackendConfig;
+use toolgate_backend::{AssembleError, Router, Tls};
+use toolgate_state::{Store, UsageLog};
+use tower::ServiceExt;
+
+use crate::clock::Clock;
+use crate::config::GatewayConfig;
+use crate::http::{self, Door, Peer};
+use crate::service::{Shared, Worker};
+use crate::tasks::Tasks;
+use crate::telemetry::Metrics;
+
+/// How long a client may take to send the head of a request.
+const MAX_HEAD_WAIT: Duration = Duration::from_secs(30);
+
+/// The wait after a failed accept: it usually means that no file handles are left, and asking again at once would
+/// only burn the processor.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A gateway that is ready to serve.
+pub struct Gateway {
+    shared: Arc<Shared>,
+    backends: BackendConfig,
+    tls: Tls,
+    workers: usize,
+}
+
+/// What a gateway works with and does not own.
+pub struct Parts {
+    /// Where responses are kept.
+    pub store: Arc<dyn Store>,
+    /// Where usage goes. Its worker is run by whoever made it.
+    pub usage: UsageLog,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Why a gateway cannot serve.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The configuration cannot be put to work.
+    #[error("building the back ends from the configuration failed")]
+    Assemble(#[from] AssembleError),
+    /// The listener or a thread could not be made.
+    #[error("starting worker {worker} failed: the system gave no thread, runtime or socket")]
+    Worker {
+        /// Which one.
+        worker: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A worker thread ended by a panic.
+    #[error("a worker ended unexpectedly; please report what the log says about it")]
+    WorkerLost,
+}
+
+impl Gateway {
+    /// Prepares to serve. Every back end is built once here, so that mistakes show before anybody calls.
+    pub fn new(config: &GatewayConfig, backends: BackendConfig, parts: Parts) -> Result<Self, ServeError> {
+        let tls = Tls::load()?;
+        Router::assemble(&backends, &tls)?;
+        let shared = Shared {
+            door: Door::new(config),
+            limits: config.limits,
+            store: parts.store,
+            usage: parts.usage,
+            metrics: Metrics::new(),
+            clock: parts.clock,
+        };
+        Ok(Self { shared: Arc::new(shared), backends, tls, workers: config.workers.max(1) })
+    }
+
+    /// Serves until `shutdown` is cancelled and every open reply has ended or its grace is over.
+    pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) -> Result<(), ServeError> {
+        self.start(&listener, shutdown)?.wait().await
+    }
+
+    /// Starts to serve on threads of its own and returns at once.
+    pub fn start(self, listener: &TcpListener, shutdown: CancellationToken) -> Result<Running, ServeError> {
+        let failed = |worker| move |source| ServeError::Worker { worker, source };
+        let address = listener.local_addr().map_err(failed(0))?;
+        listener.set_nonblocking(true).map_err(failed(0))?;
+        let mut workers = Vec::with_capacity(self.workers);
+        for number in 0..self.workers {
+            let worker = Worker {
+                shared: Arc::clone(&self.shared),
+                router: Router::assemble(&self.backends, &self.tls)?,
+                tasks: Tasks::new(shutdown.clone()),
+            };
+            let listener = listener.try_clone().map_err(failed(number))?;
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed(number))?;
+            let (ended, end) = oneshot::channel();
+            let thread = thread::Builder::new().name(format!("toolgate-{number}")).spawn(move || {
+                let outcome = runtime.block_on(work(listener, worker));
+                // Nobody listens any more when the handle was dropped, and then nobody wants to know.
+                ended.send(outcome.map_err(failed(number))).ok();
+            });
+            // The channel tells when the thread ends, without blocking anybody.
+            drop(thread.map_err(failed(number))?);
+            workers.push(end);
+        }
+        Ok(Running { address, shutdown, workers })
+    }
+}
+
+/// A gateway that serves. Dropping the handle does not stop it.
+pub struct Running {
+    address: SocketAddr,
+    shutdown: CancellationToken,
+    /// Each tells when it has ended.
+    workers: Vec<oneshot::Receiver<Result<(), ServeError>>>,
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more requests, lets open replies end within their grace, and returns when all is over.
+    pub async fn stop(self) -> Result<(), ServeError> {
+        self.shutdown.cancel();
+        self.wait().await
+    }
+
+    /// Returns when all workers have ended.
+    pub async fn wait(self) -> Result<(), ServeError> {
+        for end in self.workers {
+            end.await.map_err(|_| ServeError::WorkerLost)??;
+        }
+        Ok(())
+    }
+}
+
+/// One worker's life.
+async fn work(listener: TcpListener, worker: Worker) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let worker = Arc::new(worker);
+    let tasks = worker.tasks.clone();
+    let routes = http::routes(Arc::clone(&worker));
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = tasks.stopping().cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let connection =
+                    Connection { worker: Arc::clone(&worker), routes: routes.clone(), peer: Peer(peer) };
+                tasks.spawn(connection.serve(stream));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "accepting a connection failed; if this goes on, raise the limit of open files");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    tasks.finish(worker.shared.limits.shutdown_grace).await;
+    Ok(())
+}
+
+struct Connection {
+    worker: Arc<Worker>,
+    routes: axum::Router,
+    peer: Peer,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a client was gone before it was served");
+            return;
+        }
+        let Self { worker, routes, peer } = self;
+        let tasks = worker.tasks.clone();
+        let service = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+            let routes = routes.clone();
+            let worker = Arc::clone(&worker);
+            async move {
+                match worker.shared.door.open(&request, peer) {
+                    Ok(caller) => {
+                        let mut request: Request = request.map(axum::body::Body::new);
+                        request.extensions_mut().insert(caller);
+                        routes.oneshot(request).await
+                    }
+                    Err(error) => Ok(http::refuse(&request, &error)),
+                }
+            }
+        });
+        let mut server = auto::Builder::new(tasks.clone());
+        server.http1().timer(TokioTimer::new()).header_read_timeout(MAX_HEAD_WAIT);
+        server.http2().timer(TokioTimer::new());
+        let connection = server.serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let outcome = tokio::select! {
+            biased;
+            outcome = connection.as_mut() => outcome,
+            () = tasks.stopping().cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = outcome {
+            // Clients leave when they like; the turn itself has logged what that meant for it.
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+}

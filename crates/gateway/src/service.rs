@@ -1,0 +1,29 @@
+//! What a worker needs to answer requests.
+
+use std::sync::Arc;
+
+use toolgate_backend::Router;
+use toolgate_state::{Store, UsageLog};
+
+use crate::clock::Clock;
+use crate::config::Limits;
+use crate::http::Door;
+use crate::tasks::Tasks;
+use crate::telemetry::Metrics;
+
+/// One for the whole process.
+pub(crate) struct Shared {
+    pub(crate) door: Door,
+    pub(crate) limits: Limits,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) usage: UsageLog,
+    pub(crate) metrics: Metrics,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// One for each worker thread.
+pub(crate) struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) router: Router,
+    pub(crate) tasks: Tasks,
+}

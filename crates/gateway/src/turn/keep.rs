@@ -1,0 +1,121 @@
+//! Replies that a later request may continue by their id, kept for the caller who asked for them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolgate_dialect::{ClientDialect, ReplyContext};
+use toolgate_model::{ErrorKind, ReplyId, TurnError, TurnRequest};
+use toolgate_state::{ResponseId, StoreError, StoredResponse};
+
+use crate::http::Caller;
+use crate::service::Worker;
+
+/// What the store holds for one reply.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// The reply as the client got it.
+    pub(crate) response: Box<RawValue>,
+    /// The conversation after it, as its dialect remembers it.
+    pub(crate) conversation: String,
+}
+
+impl Kept {
+    /// Reads what was kept.
+    pub(crate) fn read(body: &str) -> Result<Self, TurnError> {
+        serde_json::from_str(body).map_err(|error| {
+            TurnError::new(
+                ErrorKind::Internal,
+                "reading a stored response: it is damaged; send the whole conversation instead",
+            )
+            .caused_by(error)
+        })
+    }
+}
+
+/// The reply this caller wants to continue; `None` where we do not have it.
+pub(super) async fn find(worker: &Worker, caller: &Caller, id: &ReplyId) -> Result<Option<Kept>, TurnError> {
+    let id = ResponseId::new(id.as_str());
+    let stored = worker.shared.store.response(caller.scope(), &id).await.map_err(store_failed)?;
+    stored.map(|stored| Kept::read(&stored.body)).transpose()
+}
+
+/// Whose reply it is and what it continues.
+#[derive(Clone)]
+pub(super) struct Keeper {
+    caller: Caller,
+    previous: Option<ReplyId>,
+}
+
+impl Keeper {
+    pub(super) fn new(caller: Caller, previous: Option<ReplyId>) -> Self {
+        Self { caller, previous }
+    }
+
+    /// Keeps a complete reply. A reply that cannot be kept still reaches the client, and the log says why.
+    pub(super) async fn keep(
+        self,
+        worker: Arc<Worker>,
+        dialect: &'static dyn ClientDialect,
+        asked: Arc<TurnRequest>,
+        said: Said,
+    ) {
+        let Said { reply, context, written } = said;
+        let Some(conversation) = dialect.remember(&asked, &reply) else { return };
+        let written = written.unwrap_or_else(|| dialect.write_reply(&reply, &context).value);
+        let body = String::from_utf8(written)
+            .map_err(|error| error.to_string())
+            .and_then(|text| RawValue::from_string(text).map_err(|error| error.to_string()))
+            .and_then(|response| {
+                serde_json::to_string(&Kept { response, conversation }).map_err(|error| error.to_string())
+            });
+        let body = match body {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(error, "keeping a response: it could not be written as JSON");
+                return;
+            }
+        };
+        let stored = StoredResponse {
+            id: ResponseId::new(context.fallback_id.as_str()),
+            previous: self.previous.map(|id| ResponseId::new(id.as_str())),
+            created_at: worker.shared.clock.now(),
+            model: context.request.model.as_str().to_owned(),
+            body,
+        };
+        if let Err(error) = worker.shared.store.put_response(self.caller.scope(), stored).await {
+            tracing::error!(%error, "keeping a response failed: it cannot be continued by its id");
+        }
+    }
+}
+
+/// A complete reply and what its dialect needs to write it.
+pub(super) struct Said {
+    pub(super) reply: toolgate_model::Reply,
+    pub(super) context: ReplyContext,
+    /// The reply as it was written already.
+    pub(super) written: Option<Vec<u8>>,
+}
+
+/// The id names nothing this caller may see.
+pub(crate) fn no_such_response(id: &str) -> TurnError {
+    const SHOWN_CHARS: usize = 100;
+    let shown: String = id.chars().take(SHOWN_CHARS).collect();
+    let mut error = TurnError::new(
+        ErrorKind::NotFound,
+        format!("response `{shown}` is not stored here; send the whole conversation instead of its id"),
+    );
+    error.code = Some("previous_response_not_found".to_owned());
+    error.param = Some("previous_response_id".to_owned());
+    error
+}
+
+/// The store failed; the log has the cause.
+pub(crate) fn store_failed(error: StoreError) -> TurnError {
+    tracing::error!(%error, "the store failed");
+    TurnError::new(
+        ErrorKind::Internal,
+        "reading stored responses failed; try again, and see the gateway's log",
+    )
+    .caused_by(error)
+}

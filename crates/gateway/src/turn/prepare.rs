@@ -1,0 +1,90 @@
+//! From a request's bytes to a turn with a route.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use toolgate_backend::{Route, Turn};
+use toolgate_dialect::ReplyContext;
+use toolgate_model::{Retention, TurnError, TurnRequest, estimate};
+
+use super::keep::{self, Keeper};
+use super::record::TurnRecord;
+use crate::http::{Api, Caller};
+use crate::service::Worker;
+
+/// Headers that choose features of a host. The caller's keys are never among them.
+const FORWARDED: [&str; 4] = ["anthropic-beta", "anthropic-version", "openai-beta", "openai-organization"];
+
+/// A turn that somebody can answer.
+pub(super) struct Asked {
+    pub(super) api: Api,
+    pub(super) turn: Turn,
+    pub(super) route: Arc<Route>,
+    /// As the client wrote it, for dialects that repeat the request in their reply.
+    pub(super) shown: Arc<TurnRequest>,
+    pub(super) now_seconds: u64,
+    /// Where the reply is to be kept.
+    pub(super) keeper: Option<Keeper>,
+}
+
+impl Asked {
+    /// What the reply's writer needs to know.
+    pub(super) fn context(&self) -> ReplyContext {
+        ReplyContext {
+            request: Arc::clone(&self.shown),
+            now: self.now_seconds,
+            fallback_id: self.api.reply_id(self.turn.id),
+            estimated_input: estimate::input_tokens(&self.turn.request),
+        }
+    }
+}
+
+/// Reads the request, lets it in, brings back what it continues and finds who answers.
+pub(super) async fn prepare(
+    worker: &Arc<Worker>,
+    api: Api,
+    caller: &Caller,
+    body: Bytes,
+    record: &mut TurnRecord,
+) -> Result<Asked, TurnError> {
+    let dialect = api.dialect();
+    let read = dialect.read_request(&body)?;
+    let mut request = read.value;
+    record.asked(&request.model, read.losses);
+    caller.check_model(request.model.as_str())?;
+    let mut route = worker.router.find(request.model.as_str())?;
+    let mut original = Some(body);
+    let mut shown = None;
+    let previous = request.previous.clone();
+    if let Some(previous) = &previous {
+        match keep::find(worker, caller, previous).await? {
+            Some(kept) => {
+                shown = Some(Arc::new(request.clone()));
+                dialect.recall(&mut request, &kept.conversation)?;
+                original = None;
+            }
+            // A host of the same dialect may have kept it.
+            None => {
+                route =
+                    route.speaking(dialect.id()).ok_or_else(|| keep::no_such_response(previous.as_str()))?;
+            }
+        }
+    }
+    let wants_keeping = api == Api::Responses && request.retention != Some(Retention::Discard);
+    let request = Arc::new(request);
+    let shown = shown.unwrap_or_else(|| Arc::clone(&request));
+    let keeper = wants_keeping.then(|| Keeper::new(caller.clone(), previous));
+    let turn =
+        Turn { id: record.id(), request, dialect: dialect.id(), original, model: None, headers: Vec::new() };
+    Ok(Asked { api, turn, route, shown, now_seconds: record.at_seconds(), keeper })
+}
+
+/// The headers that go on to a host of the same dialect.
+pub(super) fn forwarded(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+    let given = FORWARDED.iter().filter_map(|name| {
+        let value = headers.get(*name)?;
+        Some((HeaderName::from_static(name), value.clone()))
+    });
+    given.collect()
+}

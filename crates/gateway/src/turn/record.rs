@@ -1,0 +1,173 @@
+//! What is known about a turn, told once when it is over: a line in the log, a usage record, the metrics.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use toolgate_backend::Answer;
+use toolgate_model::{ErrorKind, Losses, ModelName, TurnError, Usage};
+use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
+use uuid::Uuid;
+
+use crate::http::{Api, Caller};
+use crate::service::Shared;
+use crate::telemetry::FinishedTurn;
+
+/// How much of a model's name is logged: the client chooses it.
+const MAX_MODEL_BYTES: usize = 128;
+
+/// A turn's account. Dropped without an outcome, it tells that the client left (T20).
+pub(super) struct TurnRecord {
+    shared: Arc<Shared>,
+    id: Uuid,
+    api: Api,
+    caller: Caller,
+    at: UnixMillis,
+    began: Instant,
+    model: String,
+    upstream: Option<Arc<str>>,
+    first_event: Option<Duration>,
+    usage: Option<Usage>,
+    losses: Losses,
+    outcome: Option<Outcome>,
+}
+
+struct Outcome {
+    status: u16,
+    error: Option<String>,
+}
+
+impl TurnRecord {
+    pub(super) fn begin(shared: &Arc<Shared>, api: Api, caller: &Caller) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            id: Uuid::now_v7(),
+            api,
+            caller: caller.clone(),
+            at: shared.clock.now(),
+            began: Instant::now(),
+            model: String::new(),
+            upstream: None,
+            first_event: None,
+            usage: None,
+            losses: Losses::default(),
+            outcome: None,
+        }
+    }
+
+    pub(super) fn id(&self) -> Uuid {
+        self.id
+    }
+
+    pub(super) fn at_seconds(&self) -> u64 {
+        u64::try_from(self.at.0 / 1000).unwrap_or_default()
+    }
+
+    pub(super) fn upstream(&self) -> Option<&str> {
+        self.upstream.as_deref()
+    }
+
+    pub(super) fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// The request was read.
+    pub(super) fn asked(&mut self, model: &ModelName, losses: Losses) {
+        let model = model.as_str();
+        model[..model.floor_char_boundary(MAX_MODEL_BYTES)].clone_into(&mut self.model);
+        self.losses = losses;
+    }
+
+    /// The first event is there.
+    pub(super) fn answered(&mut self, answer: &Answer) {
+        self.first_event = Some(self.began.elapsed());
+        self.upstream = Some(Arc::clone(&answer.upstream));
+        self.lost(answer.losses.clone());
+    }
+
+    /// Something did not come over.
+    pub(super) fn lost(&mut self, losses: Losses) {
+        if !losses.is_empty() {
+            self.losses.append(losses);
+        }
+    }
+
+    /// Token counts; later ones replace earlier ones.
+    pub(super) fn read(&mut self, usage: Option<Usage>) {
+        if usage.is_some() {
+            self.usage = usage;
+        }
+    }
+
+    /// The client got its whole reply.
+    pub(super) fn succeed(&mut self) {
+        self.outcome.get_or_insert(Outcome { status: 200, error: None });
+    }
+
+    /// The client got an error, at the beginning or in the middle of its reply.
+    pub(super) fn fail(&mut self, error: &TurnError) {
+        self.outcome.get_or_insert_with(|| {
+            let mut told = error.message.clone();
+            let mut source = std::error::Error::source(error);
+            while let Some(cause) = source {
+                told.push_str(": ");
+                told.push_str(&cause.to_string());
+                source = cause.source();
+            }
+            Outcome { status: error.status(), error: Some(told) }
+        });
+    }
+
+    fn tell(&self, outcome: &Outcome) {
+        let duration = self.began.elapsed();
+        let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let losses: Vec<String> = self.losses.iter().map(ToString::to_string).collect();
+        tracing::info!(
+            id = %self.id,
+            caller = %self.caller.scope(),
+            dialect = self.api.name(),
+            model = self.model,
+            upstream = self.upstream(),
+            status = outcome.status,
+            first_event_ms = self.first_event.map(millis),
+            duration_ms = millis(duration),
+            tokens_in = self.usage.as_ref().map(Usage::total_input),
+            tokens_out = self.usage.as_ref().map(|usage| usage.output),
+            losses = (!losses.is_empty()).then(|| losses.join("; ")),
+            error = outcome.error.as_deref(),
+            "turn"
+        );
+        self.shared.metrics.count(&FinishedTurn {
+            dialect: self.api.name(),
+            status: outcome.status,
+            duration,
+            first_event: self.first_event,
+            usage: self.usage.as_ref(),
+        });
+        let count = |of: fn(&Usage) -> u64| TokenCount::saturating(self.usage.as_ref().map_or(0, of));
+        self.shared.usage.try_record(UsageRecord {
+            turn_id: self.id,
+            at: self.at,
+            caller: self.caller.scope().clone(),
+            model: Label::new(&self.model),
+            upstream: Label::new(self.upstream().unwrap_or_default()),
+            dialect: Label::new(self.api.name()),
+            status: outcome.status,
+            input: count(|usage| usage.input),
+            cache_read: count(|usage| usage.cache_read),
+            cache_write: count(|usage| usage.cache_write),
+            output: count(|usage| usage.output),
+            duration,
+            first_event: self.first_event,
+        });
+    }
+}
+
+impl Drop for TurnRecord {
+    fn drop(&mut self) {
+        let outcome = self.outcome.take().unwrap_or_else(|| Outcome {
+            status: ErrorKind::Cancelled.status(),
+            error: Some("the client went away".to_owned()),
+        });
+        self.tell(&outcome);
+    }
+}

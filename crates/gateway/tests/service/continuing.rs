@@ -1,0 +1,84 @@
+//! Responses that later requests continue by their id, kept for the caller who asked for them.
+
+use http::Method;
+use serde_json::{Value, json};
+use toolgate_testkit::{Script, ScriptedUpstream};
+
+use crate::gate::{Gate, error_message};
+use crate::replies;
+
+/// The id of a streamed response, from its last event.
+fn id_in(stream: &str) -> String {
+    let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    let events = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    let last = events.rev().find(|event| event["type"] == "response.completed").expect("it completes");
+    last["response"]["id"].as_str().expect("an id").to_owned()
+}
+
+#[tokio::test]
+async fn a_response_is_continued_whole_and_streamed() {
+    let upstream = ScriptedUpstream::start().await;
+    upstream.always(|received| {
+        let asked: Value = received.json();
+        if asked["stream"] == true { replies::stream() } else { Script::json(200, replies::whole()) }
+    });
+    let gate = Gate::before(&upstream);
+    let first = gate.post("/v1/responses", &json!({ "model": "claude", "input": "one" })).await.json().await;
+    let second =
+        json!({ "model": "claude", "input": "two", "stream": true, "previous_response_id": first["id"] });
+    let stream = gate.post("/v1/responses", &second).await.text().await;
+    let third = json!({ "model": "claude", "input": "three", "previous_response_id": id_in(&stream) });
+    assert_eq!(gate.post("/v1/responses", &third).await.status(), 200);
+
+    let asked = upstream.requests().pop().expect("three requests").json();
+    let said: Vec<String> = asked["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .map(|message| {
+            let content = &message["content"];
+            let text = content.as_str().or_else(|| content[0]["text"].as_str());
+            text.unwrap_or_default().to_owned()
+        })
+        .collect();
+    assert_eq!(said, ["one", "hi there", "two", "hi there", "three"]);
+}
+
+#[tokio::test]
+async fn a_stored_response_can_be_read_and_deleted() {
+    let upstream = ScriptedUpstream::start().await;
+    let gate = Gate::before(&upstream);
+    let reply = gate.post("/v1/responses", &json!({ "model": "demo", "input": "hello" })).await.json().await;
+    let path = format!("/v1/responses/{}", reply["id"].as_str().expect("an id"));
+    assert_eq!(gate.get(&path).await.json().await, reply);
+    let deleted = gate.send(Method::DELETE, &path, &[], "").await.json().await;
+    assert_eq!(deleted["deleted"], true);
+    assert_eq!(gate.get(&path).await.status(), 404);
+}
+
+#[tokio::test]
+async fn what_is_not_to_be_kept_is_not() {
+    let upstream = ScriptedUpstream::start().await;
+    let gate = Gate::before(&upstream);
+    let body = json!({ "model": "demo", "input": "hello", "store": false });
+    let reply = gate.post("/v1/responses", &body).await.json().await;
+    let path = format!("/v1/responses/{}", reply["id"].as_str().expect("an id"));
+    assert_eq!(gate.get(&path).await.status(), 404);
+}
+
+#[tokio::test]
+async fn an_unknown_id_goes_on_to_a_host_of_the_same_dialect_and_nowhere_else() {
+    let upstream = ScriptedUpstream::start().await;
+    let gate = Gate::before(&upstream);
+    let body = json!({ "model": "claude", "input": "hello", "previous_response_id": "resp_elsewhere" });
+    let answer = gate.post("/v1/responses", &body).await;
+    assert_eq!(answer.status(), 404);
+    let message = error_message("/v1/responses", &answer.json().await);
+    assert!(message.contains("resp_elsewhere"), "{message}");
+
+    let refusal = json!({ "error": { "message": "not mine", "type": "invalid_request_error", "param": null, "code": null } });
+    upstream.on(Script::json(400, refusal));
+    let body = json!({ "model": "resp", "input": "hello", "previous_response_id": "resp_elsewhere" });
+    assert_eq!(gate.post("/v1/responses", &body).await.status(), 400);
+    assert_eq!(upstream.next_request().await.json(), body);
+}

@@ -1,0 +1,20 @@
+//! The service over real HTTP: a gateway in this process between a client and a scripted host.
+
+#[cfg(test)]
+mod bad_input;
+#[cfg(test)]
+mod callers;
+#[cfg(test)]
+mod continuing;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod ending;
+#[cfg(test)]
+mod gate;
+#[cfg(test)]
+mod relaying;
+#[cfg(test)]
+mod replies;
+#[cfg(test)]
+mod upstreams;

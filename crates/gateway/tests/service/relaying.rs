@@ -1,0 +1,98 @@
+//! The client and the host speak the same dialect: bytes pass unchanged, with only what must change changed.
+
+use crate::gate::{Gate, ask_messages, backends, config};
+use crate::replies;
+use http::Method;
+use toolgate_state::{UnixMillis, UsageGroup};
+use toolgate_testkit::{Script, ScriptedUpstream};
+
+#[tokio::test]
+async fn a_whole_reply_and_its_request_pass_byte_by_byte() {
+    let upstream = ScriptedUpstream::start().await;
+    upstream.on(Script::json(200, replies::whole()));
+    let gate = Gate::before(&upstream);
+    let body =
+        r#"{ "model" : "claude","max_tokens":5, "messages":[{"role":"user","content":"é"}], "new": 1.0 }"#;
+    let headers = [
+        ("content-type", "application/json"),
+        ("anthropic-beta", "new-things"),
+        ("x-api-key", "the-callers-own"),
+    ];
+    let answer = gate.send(Method::POST, "/v1/messages", &headers, body).await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.header("x-toolgate-upstream"), "claude");
+    assert_eq!(answer.header("x-toolgate-loss"), "");
+    assert_eq!(answer.header("request-id"), answer.header("x-request-id"));
+    assert_eq!(answer.text().await, replies::whole().to_string());
+
+    let received = upstream.next_request().await;
+    assert_eq!(received.path, "/v1/messages");
+    assert_eq!(received.body, body.as_bytes());
+    assert_eq!(received.header("x-api-key"), Some("claude-secret"), "our key, never the caller's");
+    assert_eq!(received.header("anthropic-beta"), Some("new-things"));
+    assert_eq!(received.header("anthropic-version"), Some("2023-06-01"));
+}
+
+#[tokio::test]
+async fn only_the_models_name_changes_where_the_host_calls_it_differently() {
+    let upstream = ScriptedUpstream::start().await;
+    upstream.on(Script::json(200, replies::whole()));
+    let mut backends = backends(&upstream);
+    backends.models[1].targets[0].model = Some("claude-host".to_owned());
+    let gate = Gate::start(&config(), backends);
+    let body = r#"{"max_tokens":5, "model":"claude", "messages":[{"role":"user","content":"x"}]}"#;
+    let answer = gate.send(Method::POST, "/v1/messages", &[("content-type", "application/json")], body).await;
+    assert_eq!(answer.status(), 200);
+    let received = upstream.next_request().await;
+    assert_eq!(received.body, body.replace("\"claude\"", "\"claude-host\"").as_bytes());
+}
+
+#[tokio::test]
+async fn a_stream_passes_byte_by_byte_and_is_metered() {
+    let upstream = ScriptedUpstream::start().await;
+    let script = replies::stream();
+    let bytes = replies::bytes_of(&script);
+    upstream.on(script);
+    let gate = Gate::before(&upstream);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", true)).await;
+    assert_eq!(answer.status(), 200);
+    assert!(answer.header("content-type").starts_with("text/event-stream"));
+    assert_eq!(answer.text().await, bytes);
+
+    let store = gate.store.clone();
+    gate.running.stop().await.expect("it ends well");
+    // The usage log writes within its own interval; the summary is asked for until it shows.
+    let totals = loop {
+        let totals = store.usage_summary(UnixMillis(0), UsageGroup::Model).await.expect("a summary");
+        if !totals.is_empty() {
+            break totals;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!((totals[0].group.as_str(), totals[0].input, totals[0].output), ("claude", 7, 3));
+}
+
+#[tokio::test]
+async fn half_a_frame_never_reaches_the_client_and_a_cut_ends_in_an_error_event() {
+    // T17
+    let upstream = ScriptedUpstream::start().await;
+    upstream
+        .on(replies::head(Script::sse()).bytes("event: content_block_delta\ndata: {\"type\":\"conte").cut());
+    let gate = Gate::before(&upstream);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", true)).await;
+    let text = answer.text().await;
+    let head = replies::bytes_of(&replies::head(Script::sse()));
+    let rest = text.strip_prefix(&head).unwrap_or_else(|| panic!("the whole frames came: {text}"));
+    assert!(rest.starts_with("event: error\n"), "{rest}");
+    assert!(rest.contains("incomplete"), "{rest}");
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_without_its_last_frame_is_an_error() {
+    // T17
+    let upstream = ScriptedUpstream::start().await;
+    upstream.on(replies::head(Script::sse()));
+    let gate = Gate::before(&upstream);
+    let text = gate.post("/v1/messages", &ask_messages("claude", true)).await.text().await;
+    assert!(text.contains("event: error\n"), "{text}");
+}

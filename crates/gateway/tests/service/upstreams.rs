@@ -1,0 +1,204 @@
+//! Hosts that are slow, fail, talk rubbish or vanish.
+
+use std::time::Duration;
+
+use crate::gate::{Gate, ask_messages, backends, config, error_message, host, route};
+use crate::replies;
+use serde_json::json;
+use toolgate_backend::config::{UpstreamName, Via};
+use toolgate_testkit::{Script, ScriptedUpstream};
+
+#[tokio::test]
+async fn pings_keep_a_silent_stream_alive_before_the_first_byte_and_between_frames() {
+    // T19
+    let upstream = ScriptedUpstream::start().await;
+    upstream.on(replies::tail(replies::head(Script::sse().gate_before_head("head")).gate("rest")));
+    let mut config = config();
+    config.limits.commit_after = Duration::from_millis(20);
+    let gate = Gate::start(&config, backends(&upstream));
+    let mut answer = gate.post("/v1/messages", &ask_messages("claude", true)).await;
+    assert_eq!(answer.status(), 200);
+    let before = answer.until("event: ping").await;
+    assert!(!before.contains("message_start"), "{before}");
+    upstream.open("head");
+    answer.until("hi there").await;
+    answer.until("event: ping").await;
+    upstream.open("rest");
+    assert!(answer.text().await.contains("message_stop"));
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_cancels_the_turn_at_the_host() {
+    // T20
+    let upstream = ScriptedUpstream::start().await;
+    upstream.on(replies::head(Script::sse()).stall());
+    let gate = Gate::before(&upstream);
+    let mut answer = gate.post("/v1/messages", &ask_messages("claude", true)).await;
+    answer.until("hi there").await;
+    drop(answer);
+    upstream.disconnected().await;
+    let metrics = loop {
+        let metrics = gate.get("/metrics").await.text().await;
+        if metrics.contains("499") {
+            break metrics;
+        }
+    };
+    assert!(metrics.contains(r#"kind="input""#), "what was used until then is counted: {metrics}");
+}
+
+#[tokio::test]
+async fn a_busy_host_is_tried_again_before_the_first_event() {
+    let upstream = ScriptedUpstream::start().await;
+    upstream.on(Script::json(
+        529,
+        json!({ "type": "error", "error": { "type": "overloaded_error", "message": "busy" } }),
+    ));
+    upstream.on(Script::json(429, "{}").header("retry-after-ms", "1"));
+    upstream.on(replies::stream());
+    let gate = Gate::before(&upstream);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", true)).await;
+    assert_eq!(answer.status(), 200);
+    assert!(answer.text().await.contains("message_stop"));
+    assert_eq!(upstream.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn retries_are_bounded_and_the_last_error_is_told() {
+    let upstream = ScriptedUpstream::start().await;
+    let busy = || {
+        Script::json(
+            529,
+            json!({ "type": "error", "error": { "type": "overloaded_error", "message": "busy" } }),
+        )
+    };
+    upstream.always(move |_| busy());
+    let gate = Gate::before(&upstream);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", true)).await;
+    assert_eq!(answer.status(), 529);
+    assert_eq!(error_message("/v1/messages", &answer.json().await), "busy");
+    assert_eq!(upstream.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_long_retry_after_is_passed_on_instead_of_waited_for() {
+    let upstream = ScriptedUpstream::start().await;
+    let limited = json!({ "type": "error", "error": { "type": "rate_limit_error", "message": "slow" } });
+    upstream.on(Script::json(429, limited).header("retry-after", "60"));
+    let gate = Gate::before(&upstream);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", false)).await;
+    assert_eq!((answer.status(), answer.header("retry-after")), (429, "60"));
+    assert_eq!(upstream.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_mistake_of_the_client_is_not_tried_again_and_keeps_its_status() {
+    // T38
+    let upstream = ScriptedUpstream::start().await;
+    upstream.on(Script::json(
+        422,
+        json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "no such tool" } }),
+    ));
+    let gate = Gate::before(&upstream);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", false)).await;
+    assert_eq!(answer.status(), 422);
+    assert_eq!(error_message("/v1/messages", &answer.json().await), "no such tool");
+    assert_eq!(upstream.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_next_target_answers_when_one_fails_before_its_first_event() {
+    let (first, second) = (ScriptedUpstream::start().await, ScriptedUpstream::start().await);
+    let refused =
+        json!({ "type": "error", "error": { "type": "authentication_error", "message": "bad key" } });
+    first.on(Script::json(401, refused));
+    second.on(replies::stream());
+    let mut backends = backends(&first);
+    backends.upstreams.push(host("other", "anthropic-messages", &second));
+    let both = ["claude", "other"].map(|name| Via::Upstream(UpstreamName::new(name)));
+    backends.models.push(route("both", &both));
+    let gate = Gate::start(&config(), backends);
+    let answer = gate.post("/v1/messages", &ask_messages("both", true)).await;
+    assert_eq!((answer.status(), answer.header("x-toolgate-upstream")), (200, "other"));
+    assert!(answer.text().await.contains("message_stop"));
+}
+
+#[tokio::test]
+async fn an_error_in_the_first_frames_still_has_its_status() {
+    let upstream = ScriptedUpstream::start().await;
+    let error =
+        json!({ "type": "error", "error": { "type": "invalid_request_error", "message": "too long" } });
+    upstream.on(Script::sse().frame("error", error));
+    let gate = Gate::before(&upstream);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", true)).await;
+    assert_eq!(answer.status(), 400);
+    assert_eq!(error_message("/v1/messages", &answer.json().await), "too long");
+}
+
+/// What a host does, and what the client is told.
+async fn check_failure(
+    script: impl Fn() -> Script + Send + Sync + 'static,
+    stream: bool,
+    status: u16,
+    told: &str,
+) {
+    let upstream = ScriptedUpstream::start().await;
+    upstream.always(move |_| script());
+    let mut backends = backends(&upstream);
+    backends.upstreams[0].timeouts.idle = Duration::from_millis(50);
+    backends.upstreams[0].timeouts.first_event = Duration::from_millis(100);
+    let gate = Gate::start(&config(), backends);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", stream)).await;
+    assert_eq!(answer.status(), status, "{told}");
+    let message = error_message("/v1/messages", &answer.json().await);
+    assert!(message.contains(told), "{message}");
+    assert!(gate.get("/healthz").await.text().await.contains("ok"));
+}
+
+#[tokio::test]
+async fn a_page_instead_of_a_reply_says_to_check_the_url() {
+    check_failure(|| Script::html(200, "<html>Welcome to nginx</html>"), false, 502, "base_url").await;
+    check_failure(|| Script::html(502, "<html>Bad Gateway</html>"), true, 502, "").await;
+}
+
+#[tokio::test]
+async fn rubbish_instead_of_json_is_the_hosts_fault() {
+    check_failure(|| Script::json(200, "not json"), false, 502, "").await;
+    check_failure(|| Script::json(200, "[1,2"), false, 502, "").await;
+}
+
+#[tokio::test]
+async fn a_silent_host_is_given_up() {
+    check_failure(|| Script::status(200).gate_before_head("never"), true, 504, "said nothing").await;
+    check_failure(|| Script::status(200).header("content-type", "application/json").stall(), false, 504, "")
+        .await;
+}
+
+#[tokio::test]
+async fn a_whole_reply_that_breaks_off_is_an_error() {
+    let cut = || Script::status(200).header("content-type", "application/json").bytes("{\"id\":").cut();
+    check_failure(cut, false, 502, "incomplete").await;
+}
+
+#[tokio::test]
+async fn a_stall_in_the_middle_of_a_stream_ends_in_an_error_event() {
+    let upstream = ScriptedUpstream::start().await;
+    upstream.on(replies::head(Script::sse()).stall());
+    let mut backends = backends(&upstream);
+    backends.upstreams[0].timeouts.idle = Duration::from_millis(30);
+    let gate = Gate::start(&config(), backends);
+    let text = gate.post("/v1/messages", &ask_messages("claude", true)).await.text().await;
+    assert!(text.contains("event: error\n") && text.contains("said nothing"), "{text}");
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_there_says_so() {
+    let upstream = ScriptedUpstream::start().await;
+    let mut backends = backends(&upstream);
+    drop(upstream);
+    backends.upstreams[0].retry.retries = 0;
+    let gate = Gate::start(&config(), backends);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", false)).await;
+    assert_eq!(answer.status(), 502);
+    let message = error_message("/v1/messages", &answer.json().await);
+    assert!(message.contains("cannot be reached"), "{message}");
+}
