@@ -15,6 +15,7 @@ mod keys;
 mod logging;
 mod serve;
 mod signals;
+mod trigger_secret;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,0 +1,100 @@
+//! Tables of prompted models, good and bad.
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them when it records a message")]
+
+use expect_test::expect;
+use toolgate_backend::config::Tools;
+
+use super::super::tests::{OPENAI, check, load_in};
+use super::*;
+
+fn tools_of(text: &str) -> Tools {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("prompt.txt"), "{trigger_signal} of {tools_list}").unwrap();
+    let loaded =
+        load_in(folder.path(), &format!("{OPENAI}{text}")).unwrap_or_else(|refused| panic!("{refused}"));
+    loaded.config.backend.models[0].tools.clone()
+}
+
+#[test]
+fn a_prompted_model_needs_no_more_than_the_word() {
+    assert_eq!(
+        tools_of("[models.x]\nupstream = \"openai\"\ntools = \"prompted\"\n"),
+        Tools::Prompted(Options::default())
+    );
+    assert_eq!(tools_of("[models.x]\nupstream = \"openai\"\n"), Tools::Native);
+}
+
+#[test]
+fn every_option_is_read() {
+    let tools = tools_of(
+        r#"
+[models.x]
+upstream = "openai"
+tools = "prompted"
+[models.x.prompted]
+strict = true
+prompt_template = "file:prompt.txt"
+system_placement = "first"
+reminder = false
+reasoning_tags = ["<think>", "[THINK]"]
+starts_in_reasoning = true
+unknown_tool = "text"
+after_calls = "text"
+markerless = "guarded"
+calls_in_fence = false
+repair = false
+continuations = 3
+nudge = false
+"#,
+    );
+    let expected = Options {
+        prompt_template: Some("{trigger_signal} of {tools_list}".to_owned()),
+        system_placement: Placement::First,
+        reminder: Switch::Off,
+        unknown_tool: UnknownTool::Text,
+        after_calls: AfterCalls::Text,
+        markerless: Markerless::Guarded,
+        calls_in_fence: Switch::Off,
+        reasoning_tags: vec![
+            ReasoningTag::new("<think>", "</think>"),
+            ReasoningTag::new("[THINK]", "[/THINK]"),
+        ],
+        starts_in_reasoning: Switch::On,
+        repair: Repair::Off,
+        continuations: 3,
+        nudge: Switch::Off,
+        strictness: Strictness::Strict,
+    };
+    assert_eq!(tools, Tools::Prompted(expected));
+}
+
+#[test]
+fn mistakes_are_named_with_what_to_write() {
+    check(
+        &format!(
+            r#"{OPENAI}
+[models.a]
+upstream = "openai"
+tools = "prompted"
+[models.a.prompted]
+strickt = true
+reminder = "yes"
+prompt_template = "Tools: {{tools_list}}"
+reasoning_tags = ["think"]
+unknown_tool = "fixx"
+continuations = 11
+[models.b]
+upstream = "openai"
+prompted = {{ strict = true }}
+[models.c]
+demo = true
+tools = "prompted"
+[models.d]
+upstream = "openai"
+tools = "prompted"
+prompted = {{ prompt_template = "file:nowhere/prompt.txt" }}
+"#
+        ),
+        &expect![[r#""#]],
+    );
+}
