@@ -95,6 +95,17 @@ tools = "prompted"
 prompted = {{ prompt_template = "file:nowhere/prompt.txt" }}
 "#
         ),
-        &expect![[r#""#]],
+        &expect![[r#"
+            toolgate.toml:11:1: unknown key `strickt` in [models.a.prompted]; did you mean `strict`?
+            toolgate.toml:12:12: `reminder` must be true or false, not a string
+            toolgate.toml:13:19: `prompt_template`: the prompt has no {trigger_signal}: write it where that belongs
+            toolgate.toml:14:19: "think" is no opening tag: write it as in "<think>" or "[THINK]"
+            toolgate.toml:15:16: `unknown_tool` cannot be `fixx`; did you mean `fix`?
+            toolgate.toml:16:17: `continuations` must be a whole number from 0 to 10, not 11
+            toolgate.toml:19:1: `prompted` does nothing alone: add `tools = "prompted"` to [models.b]
+            toolgate.toml:22:1: the demo model takes tools as they are: take `tools` out
+            toolgate.toml:26:32: `prompt_template`: cannot read the file nowhere/prompt.txt (No such file or directory (os error 2)): check the path and its permissions
+            9 errors: nothing was started
+        "#]],
     );
 }
