@@ -93,7 +93,7 @@ async fn a_full_batch_is_written_at_once() {
     };
     assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
     assert_eq!(store.batches(), [BATCH_RECORDS, 1]);
-    assert_eq!(start.elapsed(), Duration::ZERO);
+    assert!(start.elapsed() <= LOOK_EVERY, "a shutdown is seen at the next look");
 }
 
 #[tokio::test(start_paused = true)]
