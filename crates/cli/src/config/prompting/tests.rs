@@ -1,5 +1,4 @@
 //! Tables of prompted models, good and bad.
-#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them when it records a message")]
 
 use expect_test::expect;
 use toolgate_backend::config::Tools;
