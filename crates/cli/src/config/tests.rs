@@ -105,7 +105,7 @@ fn the_example_config_is_good() {
     let variables = [("HOME", "/h"), (ANTHROPIC_KEY, "a"), (OPENAI_KEY, "b")];
     let loaded = load(Some(&path), None, &fixed(&variables)).map_err(|refused| refused.to_string()).unwrap();
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
-    assert_eq!(loaded.config.backend.models.len(), 4);
+    assert_eq!(loaded.config.backend.models.len(), 5);
 }
 
 #[test]
