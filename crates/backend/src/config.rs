@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use secrecy::SecretString;
+use toolgate_prompted::{Options, Secret};
 
 use crate::pattern::ModelPattern;
 
@@ -15,6 +16,26 @@ pub struct BackendConfig {
     pub upstreams: Vec<UpstreamConfig>,
     /// Which model is answered by whom. Exact names win over patterns; among patterns the first match wins.
     pub models: Vec<ModelRoute>,
+    /// Needed where a model has [`Tools::Prompted`].
+    pub trigger_secret: Option<TriggerSecret>,
+}
+
+/// What makes the marks of prompted calls unguessable. The same for all workers and over restarts, so that a
+/// conversation keeps its marks. Never shown.
+#[derive(Clone)]
+pub struct TriggerSecret(pub(crate) Secret);
+
+impl TriggerSecret {
+    /// Takes random bytes.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(Secret(bytes))
+    }
+}
+
+impl fmt::Debug for TriggerSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TriggerSecret(hidden)")
+    }
 }
 
 /// A host that speaks one of our dialects.
@@ -120,6 +141,18 @@ pub struct ModelRoute {
     pub pattern: ModelPattern,
     /// Tried in this order, until one gives a first event.
     pub targets: Vec<Target>,
+    /// How the model gets its tools.
+    pub tools: Tools,
+}
+
+/// How a model gets its tools.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Tools {
+    /// The host takes them.
+    #[default]
+    Native,
+    /// They are written into the prompt, and calls are read from the model's text.
+    Prompted(Options),
 }
 
 /// One answerer.

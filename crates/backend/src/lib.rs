@@ -4,6 +4,7 @@
 //! ```text
 //!  model name ─Router─▶ Route ─┬─ http::Upstream  request ─▶ bytes ─▶ host ─▶ frames ─▶ events
 //!                              │                  (same dialect: original bytes ─▶ host ─▶ bytes, metered)
+//!                              ├─ prompted        tools as text around either of these two
 //!                              └─ demo            a scripted model inside the binary
 //! ```
 //!
@@ -14,6 +15,7 @@ mod demo;
 mod http;
 mod nearest;
 mod pattern;
+mod prompted;
 mod route;
 mod turn;
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use toolgate_model::{DialectId, ErrorKind, ModelName, TurnError};
 
-use crate::config::{BackendConfig, ModelRoute, Target, UpstreamName, Via};
+use crate::config::{BackendConfig, ModelRoute, Target, Tools, TriggerSecret, UpstreamName, Via};
 use crate::demo::Demo;
 use crate::http::{AssembleError, Tls, Upstream};
 use crate::nearest::nearest;
 use crate::pattern::ModelPattern;
+use crate::prompted::Prompted;
 use crate::turn::{Answer, Backend, Turn};
 
 /// Finds who answers. Each worker has its own, and with it its own connections.
@@ -31,15 +32,18 @@ impl Router {
         let demo: Arc<dyn Backend> = Arc::new(Demo::new());
         let mut router = Self { exact: HashMap::new(), patterns: Vec::new(), names: Vec::new() };
         for model in &config.models {
-            let targets = model.targets.iter().map(|target| match &target.via {
-                Via::Demo => Ok(RouteTarget::new(&demo, target)),
-                Via::Upstream(name) => match upstreams.get(name) {
-                    Some(upstream) => Ok(RouteTarget::new(upstream, target)),
-                    None => Err(AssembleError::UnknownUpstream {
-                        model: model.pattern.to_string(),
-                        upstream: name.to_string(),
-                    }),
-                },
+            let secret = config.trigger_secret.as_ref();
+            let targets = model.targets.iter().map(|target| {
+                let backend = match &target.via {
+                    Via::Demo => &demo,
+                    Via::Upstream(name) => {
+                        upstreams.get(name).ok_or_else(|| AssembleError::UnknownUpstream {
+                            model: model.pattern.to_string(),
+                            upstream: name.to_string(),
+                        })?
+                    }
+                };
+                Ok(RouteTarget::new(with_tools(backend, model, secret)?, target))
             });
             router.add(model, Arc::new(Route { targets: targets.collect::<Result<_, _>>()? }));
         }
@@ -87,6 +91,23 @@ impl Router {
     }
 }
 
+/// The back end as this model uses it.
+fn with_tools(
+    backend: &Arc<dyn Backend>,
+    model: &ModelRoute,
+    secret: Option<&TriggerSecret>,
+) -> Result<Arc<dyn Backend>, AssembleError> {
+    match (&model.tools, secret) {
+        (Tools::Native, _) => Ok(Arc::clone(backend)),
+        (Tools::Prompted(options), Some(secret)) => {
+            Ok(Arc::new(Prompted::new(Arc::clone(backend), options.clone(), secret.clone())))
+        }
+        (Tools::Prompted(_), None) => {
+            Err(AssembleError::NoTriggerSecret { model: model.pattern.to_string() })
+        }
+    }
+}
+
 /// The back ends of one model, in the order they are tried.
 pub struct Route {
     targets: Vec<RouteTarget>,
@@ -99,8 +120,8 @@ struct RouteTarget {
 }
 
 impl RouteTarget {
-    fn new(backend: &Arc<dyn Backend>, target: &Target) -> Self {
-        Self { backend: Arc::clone(backend), model: target.model.as_deref().map(ModelName::from) }
+    fn new(backend: Arc<dyn Backend>, target: &Target) -> Self {
+        Self { backend, model: target.model.as_deref().map(ModelName::from) }
     }
 
     fn turn(&self, turn: &Turn) -> Turn {

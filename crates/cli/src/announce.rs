@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use toolgate_backend::ModelPattern;
-use toolgate_backend::config::{BackendConfig, ModelRoute, Via};
+use toolgate_backend::config::{BackendConfig, ModelRoute, Tools, Via};
 use toolgate_state::StoreUrl;
 
 use crate::config::{ANTHROPIC_KEY, Config, Loaded, OPENAI_KEY, Origin};
@@ -70,7 +70,11 @@ pub(crate) fn answered_by(route: &ModelRoute, backend: &BackendConfig) -> String
             }
         })
         .collect();
-    answerers.join(", then ")
+    let tools = match route.tools {
+        Tools::Native => "",
+        Tools::Prompted(_) => ", tools as text",
+    };
+    answerers.join(", then ") + tools
 }
 
 fn curl(config: &Config, address: SocketAddr) -> String {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use toolgate_backend::config::Tools;
 use toolgate_gateway::config::{GatewayConfig, Limits};
 use toolgate_gateway::{Gateway, Parts, SystemClock};
 use toolgate_state::{Store, UsageLog, UsageLogWorker};
 
 use crate::config::Config;
+use crate::trigger_secret;
 
 /// A gateway ready to serve, and what must be kept running and closed around it.
 pub(crate) struct Assembled {
@@ -29,6 +31,10 @@ pub(crate) async fn assemble(config: &Config, workers: usize) -> anyhow::Result<
         limits: Limits::default(),
     };
     let parts = Parts { store: Arc::clone(&store), usage: usage.clone(), clock: Arc::new(SystemClock) };
-    let gateway = Gateway::new(&service, config.backend.clone(), parts).context("starting the gateway")?;
+    let mut backend = config.backend.clone();
+    if backend.models.iter().any(|model| matches!(model.tools, Tools::Prompted(_))) {
+        backend.trigger_secret = Some(trigger_secret::load(&config.store)?);
+    }
+    let gateway = Gateway::new(&service, backend, parts).context("starting the gateway")?;
     Ok(Assembled { gateway, store, usage, usage_worker })
 }

@@ -16,6 +16,7 @@ mod log_writer;
 mod logging;
 mod serve;
 mod signals;
+mod trigger_secret;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -92,6 +92,12 @@ pub enum AssembleError {
         /// Why.
         source: rustls::Error,
     },
+    /// A model with prompted tools, and nothing to make its marks from.
+    #[error("model `{model}`: `tools = \"prompted\"` needs a secret, and none was given; please report this")]
+    NoTriggerSecret {
+        /// The model or pattern.
+        model: String,
+    },
     /// A route to an upstream that is not configured.
     #[error(
         "model `{model}`: there is no upstream `{upstream}`; add [upstreams.{upstream}] or correct the name"

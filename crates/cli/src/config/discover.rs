@@ -3,7 +3,7 @@
 use http::Uri;
 use secrecy::SecretString;
 use toolgate_backend::ModelPattern;
-use toolgate_backend::config::{BackendConfig, ModelRoute, Target, UpstreamConfig, UpstreamName, Via};
+use toolgate_backend::config::{BackendConfig, ModelRoute, Target, Tools, UpstreamConfig, UpstreamName, Via};
 use toolgate_state::StoreUrl;
 
 use super::Config;
@@ -66,7 +66,9 @@ pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Proble
         models: vec![ModelRoute {
             pattern: ModelPattern::new("demo"),
             targets: vec![Target { via: Via::Demo, model: None }],
+            tools: Tools::Native,
         }],
+        trigger_secret: None,
     };
     let mut warnings = Vec::new();
     for host in KNOWN_HOSTS {
@@ -83,6 +85,7 @@ pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Proble
         backend.models.extend(host.models.iter().map(|pattern| ModelRoute {
             pattern: ModelPattern::new(*pattern),
             targets: vec![Target { via: Via::Upstream(UpstreamName::new(host.name)), model: None }],
+            tools: Tools::Native,
         }));
     }
     (backend, warnings)

@@ -15,6 +15,7 @@ pub(crate) mod listen;
 mod model;
 mod nearest;
 mod problem;
+mod prompting;
 mod resolve;
 mod secret;
 mod section;

@@ -1,7 +1,10 @@
 //! `[models."NAME"]`: who answers for a model name or a pattern of names.
 
+use toolgate_backend::config::Tools;
+
 use super::nearest::suggestion;
 use super::problem::{Placed, Reading};
+use super::prompting;
 use super::section::{ListForm, Section};
 
 /// One entry of `[models]`, names not yet looked up.
@@ -10,6 +13,8 @@ pub(crate) struct ModelEntry {
     pub(crate) answered_by: AnsweredBy,
     /// The name at the host; the client's own name where there is none.
     pub(crate) model: Option<Placed<String>>,
+    /// How the model gets its tools.
+    pub(crate) tools: Tools,
 }
 
 /// Who an entry names.
@@ -28,17 +33,21 @@ pub(crate) fn read(
     section: &Section<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<ModelEntry> {
-    section.expect_keys(&["upstream", "agent", "demo", "model", "tools"], reading);
+    section.expect_keys(&["upstream", "agent", "demo", "model", "tools", "prompted"], reading);
     if name.value.trim().is_empty() {
         reading.error(name.place, "a model needs a name, such as [models.\"gpt-4o-mini\"]");
     }
     let model = section.text("model", "gpt-4o-mini", reading);
-    read_tools(section, reading);
+    let tools = read_tools(section, reading);
     let answered_by = read_answerer(section, reading)?;
     if let (AnsweredBy::Demo, Some(model)) = (&answered_by, &model) {
         reading.error(model.place, "the demo model has no other name: take `model` out");
     }
-    Some(ModelEntry { pattern: name.clone(), answered_by, model })
+    if let (AnsweredBy::Demo, Tools::Prompted(_)) = (&answered_by, &tools) {
+        let place = section.key_place("tools").unwrap_or(section.place());
+        reading.error(place, "the demo model takes tools as they are: take `tools` out");
+    }
+    Some(ModelEntry { pattern: name.clone(), answered_by, model, tools })
 }
 
 fn read_answerer(section: &Section<'_>, reading: &mut Reading<'_>) -> Option<AnsweredBy> {
@@ -82,14 +91,25 @@ fn read_demo(section: &Section<'_>, reading: &mut Reading<'_>) -> Option<Answere
     Some(AnsweredBy::Demo)
 }
 
-fn read_tools(section: &Section<'_>, reading: &mut Reading<'_>) {
-    let Some(tools) = section.text("tools", "native", reading) else { return };
-    match tools.value.as_str() {
-        "native" => {}
-        "prompted" => reading.not_yet(tools.place, "`tools = \"prompted\"`"),
-        other => {
+fn read_tools(section: &Section<'_>, reading: &mut Reading<'_>) -> Tools {
+    let options =
+        section.table("prompted", reading).map(|table| (table.place(), prompting::read(&table, reading)));
+    let tools = section.text("tools", "native", reading);
+    match (tools.as_ref().map(|tools| tools.value.as_str()), options) {
+        (Some("prompted"), options) => {
+            Tools::Prompted(options.map(|(_, options)| options).unwrap_or_default())
+        }
+        (None | Some("native"), None) => Tools::Native,
+        (None | Some("native"), Some((place, _))) => {
+            let hint = format!("add `tools = \"prompted\"` to {}", section.name());
+            reading.error(place, format!("`prompted` does nothing alone: {hint}"));
+            Tools::Native
+        }
+        (Some(other), _) => {
             let hint = suggestion(other, ["native", "prompted"], "ways to give tools");
-            reading.error(tools.place, format!("`tools` cannot be `{other}`{hint}"));
+            let place = tools.as_ref().map_or(section.place(), |tools| tools.place);
+            reading.error(place, format!("`tools` cannot be `{other}`{hint}"));
+            Tools::Native
         }
     }
 }

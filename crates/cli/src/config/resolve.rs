@@ -25,6 +25,7 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
         BackendConfig {
             upstreams: file.upstreams.into_iter().filter_map(|(_, upstream)| upstream).collect(),
             models: routes,
+            trigger_secret: None,
         }
     };
     let store = file.store.or_else(|| {
@@ -65,7 +66,7 @@ fn route(
             return None;
         }
     };
-    Some(ModelRoute { pattern: ModelPattern::new(&entry.pattern.value), targets })
+    Some(ModelRoute { pattern: ModelPattern::new(&entry.pattern.value), targets, tools: entry.tools.clone() })
 }
 
 fn is_known(name: &Placed<String>, kind: &str, known: &[&str], reading: &mut Reading<'_>) -> bool {

@@ -22,14 +22,14 @@ fn load_text(text: &str) -> Result<Loaded, Refused> {
     load_in(tempfile::tempdir().unwrap().path(), text)
 }
 
-fn load_in(folder: &Path, text: &str) -> Result<Loaded, Refused> {
+pub(super) fn load_in(folder: &Path, text: &str) -> Result<Loaded, Refused> {
     let path = folder.join(FILE_NAME);
     std::fs::write(&path, text).unwrap();
     load(Some(&path), None, &environment())
 }
 
 /// What is said about a file, with its folder left out.
-fn check(text: &str, expected: &Expect) {
+pub(super) fn check(text: &str, expected: &Expect) {
     let folder = tempfile::tempdir().unwrap();
     let said = match load_in(folder.path(), text) {
         Ok(loaded) => loaded.warnings.iter().map(|warning| warning.to_string() + "\n").collect(),
@@ -38,7 +38,7 @@ fn check(text: &str, expected: &Expect) {
     expected.assert_eq(&said.replace(&format!("{}/", folder.path().display()), ""));
 }
 
-const OPENAI: &str = r#"
+pub(super) const OPENAI: &str = r#"
 [upstreams.openai]
 dialect = "openai-chat"
 base_url = "https://api.openai.com/v1"
@@ -105,7 +105,7 @@ fn the_example_config_is_good() {
     let variables = [("HOME", "/h"), (ANTHROPIC_KEY, "a"), (OPENAI_KEY, "b")];
     let loaded = load(Some(&path), None, &fixed(&variables)).map_err(|refused| refused.to_string()).unwrap();
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
-    assert_eq!(loaded.config.backend.models.len(), 4);
+    assert_eq!(loaded.config.backend.models.len(), 5);
 }
 
 #[test]
@@ -288,9 +288,6 @@ max = 8
 hold = "2m"
 [models."claude-code"]
 agent = "claude"
-[models."claude-*"]
-upstream = "openai"
-tools = "prompted"
 [mcp.everything]
 transport = "stdio"
 command = ["npx", "-y", "server"]
@@ -303,10 +300,9 @@ rules = ["allow Bash(git status:*)", "deny Read(**/.env)", "ask *"]
         &expect![[r#"
             toolgate.toml:7:9: [agents.claude] is not in this version yet: take it out to start
             toolgate.toml:17:9: a model answered by an `agent` is not in this version yet: take it out to start
-            toolgate.toml:20:9: `tools = "prompted"` is not in this version yet: take it out to start
-            toolgate.toml:21:6: [mcp.everything] is not in this version yet: take it out to start
-            toolgate.toml:25:2: [approvals] is not in this version yet: take it out to start
-            5 errors: nothing was started
+            toolgate.toml:18:6: [mcp.everything] is not in this version yet: take it out to start
+            toolgate.toml:22:2: [approvals] is not in this version yet: take it out to start
+            4 errors: nothing was started
         "#]],
     );
 }

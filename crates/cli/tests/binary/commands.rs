@@ -5,7 +5,7 @@ use std::process::Output;
 
 use tempfile::TempDir;
 
-use crate::running::run;
+use crate::running::{Running, run};
 
 fn home_with(config: &str) -> TempDir {
     let home = tempfile::tempdir().unwrap();
@@ -49,6 +49,30 @@ fn agents_are_refused_at_the_start_by_name_and_line() {
     let home = home_with("[agents.claude]\ncommand = \"claude\"\n[models.x]\nagent = \"claude\"\n");
     let said = refusal(&home, &[]);
     assert!(said.contains("toolgate.toml:1:9: [agents.claude] is not in this version yet"), "{said}");
+}
+
+#[test]
+fn a_prompted_model_gets_a_secret_beside_the_database_that_a_restart_keeps() {
+    let data = tempfile::tempdir().unwrap();
+    let config = format!(
+        r#"
+store = "sqlite:{}/gate.db"
+[upstreams.host]
+dialect = "openai-chat"
+base_url = "http://127.0.0.1:9/v1"
+[models.x]
+upstream = "host"
+tools = "prompted"
+"#,
+        data.path().display()
+    );
+    let secret_after_a_start = || {
+        drop(Running::start(home_with(&config), &["--listen", "127.0.0.1:0"]));
+        std::fs::read(data.path().join("secret")).unwrap()
+    };
+    let first = secret_after_a_start();
+    assert_eq!(first.len(), 32);
+    assert_eq!(secret_after_a_start(), first);
 }
 
 #[test]

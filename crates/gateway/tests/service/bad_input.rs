@@ -6,7 +6,7 @@ use toolgate_backend::config::{BackendConfig, Via};
 
 fn gate() -> Gate {
     let models = vec![route("demo", &[Via::Demo]), route("demo-two", &[Via::Demo])];
-    Gate::start(&config(), BackendConfig { upstreams: Vec::new(), models })
+    Gate::start(&config(), BackendConfig { models, ..BackendConfig::default() })
 }
 
 async fn check(make: impl Fn(&str) -> Vec<u8>, status: u16, told: &str) {
@@ -62,7 +62,7 @@ async fn a_body_over_the_limit() {
     config.limits.body_bytes = 1000;
     let gate = Gate::start(
         &config,
-        BackendConfig { upstreams: Vec::new(), models: vec![route("demo", &[Via::Demo])] },
+        BackendConfig { models: vec![route("demo", &[Via::Demo])], ..BackendConfig::default() },
     );
     for (path, body) in ask("demo", false) {
         let body = body.to_string().replace("hello", &"x".repeat(50_000_000));

@@ -14,7 +14,9 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolgate_backend::ModelPattern;
-use toolgate_backend::config::{BackendConfig, ModelRoute, Retry, Target, UpstreamConfig, UpstreamName, Via};
+use toolgate_backend::config::{
+    BackendConfig, ModelRoute, Retry, Target, Tools, UpstreamConfig, UpstreamName, Via,
+};
 use toolgate_gateway::config::GatewayConfig;
 use toolgate_gateway::{Gateway, Parts, Running, SystemClock};
 use toolgate_state::{MemoryStore, Store, UsageLog};
@@ -41,7 +43,8 @@ pub(crate) fn config() -> GatewayConfig {
 
 /// Hosts of the three dialects at the same scripted server, each under its own model; and the demo model.
 pub(crate) fn backends(upstream: &ScriptedUpstream) -> BackendConfig {
-    let mut backends = BackendConfig { upstreams: Vec::new(), models: vec![route("demo", &[Via::Demo])] };
+    let mut backends =
+        BackendConfig { models: vec![route("demo", &[Via::Demo])], ..BackendConfig::default() };
     for (name, dialect) in
         [("claude", "anthropic-messages"), ("gpt", "openai-chat"), ("resp", "openai-responses")]
     {
@@ -61,7 +64,7 @@ pub(crate) fn host(name: &str, dialect: &'static str, upstream: &ScriptedUpstrea
 
 pub(crate) fn route(pattern: &str, vias: &[Via]) -> ModelRoute {
     let targets = vias.iter().map(|via| Target { via: via.clone(), model: None }).collect();
-    ModelRoute { pattern: ModelPattern::new(pattern), targets }
+    ModelRoute { pattern: ModelPattern::new(pattern), targets, tools: Tools::Native }
 }
 
 impl Gate {

@@ -13,6 +13,8 @@ mod ending;
 #[cfg(test)]
 mod gate;
 #[cfg(test)]
+mod prompting;
+#[cfg(test)]
 mod relaying;
 #[cfg(test)]
 mod replies;

@@ -1,0 +1,213 @@
+//! Calls and results of the history as text the model can follow, in the very form it is asked to write (D4).
+//! Reading a rendered answer gives back the calls, argument for argument.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use toolgate_model::{
+    AssistantMessage, Block, CallKind, Extras, Message, Part, Text, ToolCall, ToolOutcome, ToolResult,
+    UserMessage,
+};
+
+use crate::parse::json_members;
+use crate::schema::{Parameter, RAW_PARAMETER, ToolSpec, Types};
+use crate::trigger::Marks;
+use crate::value::{coerce, escape::attribute};
+
+/// Markup that makes a raw value ambiguous; such a value is wrapped.
+const MARKUP: [&str; 9] = [
+    "<![CDATA[",
+    "</parameter",
+    "<parameter",
+    "</invoke",
+    "<invoke",
+    "</function",
+    "<function",
+    "<<CALL_",
+    "DSML",
+];
+
+/// The conversation without calls and results as such.
+pub(crate) fn render(messages: &[Message], tools: &[Arc<ToolSpec>], marks: &Marks) -> Vec<Message> {
+    let mut rendered: Vec<Message> = Vec::with_capacity(messages.len());
+    let mut after_results = false;
+    for (index, message) in messages.iter().enumerate() {
+        let mut was_results = false;
+        match message {
+            Message::Assistant(answer) => rendered.push(Message::Assistant(assistant(answer, tools, marks))),
+            Message::ToolResults(results) => {
+                let before = &messages[..index];
+                let parts = results.results.iter().flat_map(|result| result_parts(result, before, marks));
+                let content = joined(parts);
+                rendered.push(Message::User(UserMessage { content, extras: Extras::NONE }));
+                was_results = true;
+            }
+            // What the user says with the results is one message with them: many templates want turns to alternate.
+            Message::User(user) => match rendered.last_mut() {
+                Some(Message::User(results)) if after_results => {
+                    results.content.extend(user.content.iter().cloned());
+                }
+                _ => rendered.push(message.clone()),
+            },
+            Message::System(_) => rendered.push(message.clone()),
+        }
+        after_results = was_results;
+    }
+    rendered
+}
+
+fn assistant(answer: &AssistantMessage, tools: &[Arc<ToolSpec>], marks: &Marks) -> AssistantMessage {
+    let mut content: Vec<Block> = Vec::new();
+    let mut last = Last::Other;
+    for block in &answer.content {
+        match block {
+            Block::Text(text) if last == Last::Call => {
+                append(&mut content, &format!("\n{}", text.text));
+                last = Last::Text;
+            }
+            Block::Text(text) => {
+                content.push(Block::Text(text.clone()));
+                last = Last::Text;
+            }
+            Block::ToolCall(call) => {
+                let text = call_text(call, tools);
+                match last {
+                    Last::Call => append(&mut content, &format!("\n{text}")),
+                    Last::Text => append(&mut content, &format!("\n{}\n{text}", marks.trigger)),
+                    Last::Other => {
+                        content.push(Block::Text(Text::new(format!("{}\n{text}", marks.trigger))));
+                    }
+                }
+                last = Last::Call;
+            }
+            Block::Refusal(_) | Block::Reasoning(_) | Block::Opaque(_) => {
+                content.push(block.clone());
+                last = Last::Other;
+            }
+        }
+    }
+    AssistantMessage { content, extras: answer.extras.clone() }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Text,
+    Call,
+    Other,
+}
+
+fn append(content: &mut [Block], more: &str) {
+    if let Some(Block::Text(text)) = content.last_mut() {
+        text.text.push_str(more);
+    }
+}
+
+/// A call as the model is asked to write it.
+pub(crate) fn call_text(call: &ToolCall, tools: &[Arc<ToolSpec>]) -> String {
+    let tool = tools.iter().find(|tool| tool.name == call.name.as_str());
+    let mut out = format!("<invoke name=\"{}\">\n", attribute(call.name.as_str()));
+    let members = match call.kind {
+        CallKind::Function if call.arguments.trim().is_empty() => Some(Vec::new()),
+        CallKind::Function => json_members(&call.arguments),
+        CallKind::Custom => None,
+    };
+    match members {
+        Some(members) => {
+            for (name, json) in members {
+                let known = tool.and_then(|tool| tool.parameters.iter().find(|known| known.name == name));
+                let value = known.map_or_else(
+                    || value_text(&json, &Parameter::unknown(name.clone())),
+                    |parameter| value_text(&json, parameter),
+                );
+                parameter_text(&name, &value, &mut out);
+            }
+        }
+        // A custom tool's input, or what a model wrote in place of JSON: raw either way.
+        None => parameter_text(RAW_PARAMETER, &raw(&call.arguments, RAW_PARAMETER), &mut out),
+    }
+    out.push_str("</invoke>");
+    out
+}
+
+fn parameter_text(name: &str, value: &str, out: &mut String) {
+    // Writing to a string cannot fail.
+    writeln!(out, "<parameter name=\"{}\">{value}</parameter>", attribute(name)).unwrap_or_default();
+}
+
+/// A value so that reading it by its schema gives back the same JSON.
+fn value_text(json: &str, parameter: &Parameter) -> String {
+    let Ok(text) = serde_json::from_str::<String>(json) else { return raw(json, &parameter.name) };
+    let types = parameter.types;
+    if !types.has(Types::STRING) {
+        return raw(json, &parameter.name);
+    }
+    if types == Types::STRING && parameter.members.is_empty() {
+        return raw(&text, &parameter.name);
+    }
+    if types == Types::STRING.or(Types::NULL) && parameter.members.is_empty() {
+        return if text == "null" { cdata(&text) } else { raw(&text, &parameter.name) };
+    }
+    // A string that could be taken for something else is written as JSON.
+    let same = coerce::read(&text, parameter)
+        .is_some_and(|reading| serde_json::from_str(&reading.json).ok() == Some(text.clone()));
+    let undecided = text.trim_start().starts_with(['{', '[', '"']) || text.trim() != text;
+    if same && !undecided { raw(&text, &parameter.name) } else { raw(json, &parameter.name) }
+}
+
+/// Raw text between tags: inline, as a block where its ends need protection, or wrapped where it holds markup.
+fn raw(text: &str, name: &str) -> String {
+    let own_close = format!("</{name}>");
+    if MARKUP.iter().any(|markup| text.contains(markup)) || text.contains(&own_close) {
+        return cdata(text);
+    }
+    if text.contains(['\n', '\r']) { format!("\n{text}\n") } else { text.to_owned() }
+}
+
+fn cdata(text: &str) -> String {
+    format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"))
+}
+
+fn result_parts(result: &ToolResult, before: &[Message], marks: &Marks) -> Vec<Part> {
+    let name = called_name(result, before).map(|name| format!(" name=\"{}\"", attribute(name)));
+    let status = match result.outcome {
+        ToolOutcome::Success => "",
+        ToolOutcome::Error => " error=\"true\"",
+    };
+    let id = attribute(result.call.as_str());
+    let open = format!("<tool_result_{}{} id=\"{id}\"{status}>\n", marks.nonce, name.unwrap_or_default());
+    let mut parts = vec![Part::text(open)];
+    parts.extend(result.content.iter().cloned());
+    parts.push(Part::text(format!("\n</tool_result_{}>\n", marks.nonce)));
+    parts
+}
+
+/// The tool that a result's call named: the nearest call before it with that id.
+fn called_name<'m>(result: &ToolResult, before: &'m [Message]) -> Option<&'m str> {
+    before.iter().rev().find_map(|message| match message {
+        Message::Assistant(answer) => answer.content.iter().find_map(|block| match block {
+            Block::ToolCall(call) if call.id == result.call => Some(call.name.as_str()),
+            Block::ToolCall(_)
+            | Block::Text(_)
+            | Block::Refusal(_)
+            | Block::Reasoning(_)
+            | Block::Opaque(_) => None,
+        }),
+        Message::System(_) | Message::User(_) | Message::ToolResults(_) => None,
+    })
+}
+
+/// Neighbouring texts with nothing attached become one.
+fn joined(parts: impl Iterator<Item = Part>) -> Vec<Part> {
+    let mut joined: Vec<Part> = Vec::new();
+    for part in parts {
+        match (joined.last_mut(), part) {
+            (Some(Part::Text(last)), Part::Text(next))
+                if last.extras.is_empty() && next.extras.is_empty() =>
+            {
+                last.text.push_str(&next.text);
+            }
+            (_, part) => joined.push(part),
+        }
+    }
+    joined
+}

@@ -1,0 +1,369 @@
+//! Single tags, recognised on a text that may still grow. Nothing is decided before it is fully visible, so the
+//! answer never depends on how the text was cut.
+
+use std::borrow::Cow;
+
+use crate::value::escape;
+
+/// No tag is longer: past this it is text.
+pub(crate) const MAX_TAG: usize = 200;
+
+/// What a growing text begins with.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Lex<T> {
+    Found(T),
+    Absent,
+    /// More text is needed to tell.
+    Wait,
+}
+
+/// Whether more text can come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    More,
+    /// The model ended here by itself.
+    Clean,
+    /// It was cut off here, so that an end of text proves nothing (P28).
+    Cut,
+    /// Nothing further is looked at.
+    Limit,
+}
+
+/// A tag.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Tag<'t> {
+    pub(crate) element: Element<'t>,
+    pub(crate) len: usize,
+    pub(crate) spelling: Spelling,
+    /// `<x/>`.
+    pub(crate) is_empty: bool,
+}
+
+/// What a tag is to a call.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Element<'t> {
+    CallOpen(Family, Cow<'t, str>),
+    CallClose(Family),
+    ParameterOpen(Cow<'t, str>, StringMark),
+    ParameterClose,
+    /// Any other tag without attributes.
+    Open(&'t str),
+    Close(&'t str),
+    Other,
+}
+
+/// Which pair of tags is around a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// `<invoke name="…">`.
+    Invoke,
+    /// `<function=…>`.
+    Function,
+}
+
+/// DSML says for each parameter whether it is a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StringMark {
+    None,
+    String,
+    Json,
+}
+
+/// How the brackets are written (P31).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spelling {
+    Plain,
+    /// `<｜DSML｜invoke …>`.
+    Dsml,
+    /// `＜invoke …＞`.
+    Wide,
+    /// `<invoke name=x>`.
+    Unquoted,
+    /// `<invoke name=\"x\">`: in the source code of a program, never a call.
+    Escaped,
+}
+
+const OPENING: [char; 3] = ['<', '＜', '〈'];
+const CLOSING: [char; 3] = ['>', '＞', '〉'];
+const DSML: [&str; 2] = ["｜DSML｜", "|DSML|"];
+
+/// The tag a text begins with.
+pub(crate) fn tag(text: &str, end: End) -> Lex<Tag<'_>> {
+    match quoted_tag(text, end) {
+        Lex::Found(Tag { spelling: Spelling::Escaped, .. }) => Lex::Absent,
+        other @ (Lex::Found(_) | Lex::Absent | Lex::Wait) => other,
+    }
+}
+
+/// The tag a text begins with, also where it is quoted in the source code of a program.
+pub(crate) fn quoted_tag(text: &str, end: End) -> Lex<Tag<'_>> {
+    let visible = &text[..text.floor_char_boundary(MAX_TAG)];
+    let end = if visible.len() < text.len() || visible.len() == MAX_TAG { End::Limit } else { end };
+    match read(visible) {
+        Ok(tag) => Lex::Found(tag),
+        Err(Stop::Short) if end == End::More => Lex::Wait,
+        Err(Stop::NoTag | Stop::Short) => Lex::Absent,
+    }
+}
+
+/// Whether a text begins with `word`.
+pub(crate) fn word(text: &str, word: &str, end: End) -> Lex<()> {
+    if text.starts_with(word) {
+        Lex::Found(())
+    } else if end == End::More && word.starts_with(text) {
+        Lex::Wait
+    } else {
+        Lex::Absent
+    }
+}
+
+enum Stop {
+    NoTag,
+    /// The text ended inside what may be a tag.
+    Short,
+}
+
+struct Cursor<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+fn read(text: &str) -> Result<Tag<'_>, Stop> {
+    let mut cursor = Cursor { text, at: 0 };
+    let opening = cursor.next_char()?;
+    if !OPENING.contains(&opening) {
+        return Err(Stop::NoTag);
+    }
+    let closes = matches!(cursor.peek()?, '/' | '／');
+    if closes {
+        cursor.next_char()?;
+    }
+    let mut spelling = if opening == '<' { Spelling::Plain } else { Spelling::Wide };
+    if matches!(cursor.peek()?, '｜' | '|') {
+        cursor.dsml()?;
+        spelling = Spelling::Dsml;
+    }
+    let name = cursor.name()?;
+    let mut attributes = Attributes::default();
+    let is_empty = cursor.attributes(&mut attributes)?;
+    if attributes.escaped {
+        spelling = Spelling::Escaped;
+    } else if attributes.unquoted && spelling == Spelling::Plain {
+        spelling = Spelling::Unquoted;
+    }
+    let element = element(name, closes, &attributes);
+    Ok(Tag { element, len: cursor.at, spelling, is_empty })
+}
+
+#[derive(Default)]
+struct Attributes<'t> {
+    /// `<function=NAME>`.
+    direct: Option<&'t str>,
+    name: Option<&'t str>,
+    string: Option<&'t str>,
+    any: bool,
+    unquoted: bool,
+    escaped: bool,
+}
+
+fn element<'t>(tag: &'t str, closes: bool, attributes: &Attributes<'t>) -> Element<'t> {
+    let string = match attributes.string {
+        Some("true") => StringMark::String,
+        Some("false") => StringMark::Json,
+        Some(_) | None => StringMark::None,
+    };
+    let name = attributes
+        .direct
+        .or(attributes.name)
+        .map(|name| if name.contains('&') { Cow::Owned(escape::decoded(name)) } else { Cow::Borrowed(name) });
+    match (tag, closes, name) {
+        ("invoke", true, _) => Element::CallClose(Family::Invoke),
+        ("function", true, _) => Element::CallClose(Family::Function),
+        ("parameter", true, _) => Element::ParameterClose,
+        ("invoke", false, Some(name)) => Element::CallOpen(Family::Invoke, name),
+        ("function", false, Some(name)) => Element::CallOpen(Family::Function, name),
+        ("parameter", false, Some(name)) => Element::ParameterOpen(name, string),
+        (_, true, _) => Element::Close(tag),
+        (_, false, None) if !attributes.any => Element::Open(tag),
+        (_, false, _) => Element::Other,
+    }
+}
+
+impl<'t> Cursor<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Result<char, Stop> {
+        self.rest().chars().next().ok_or(Stop::Short)
+    }
+
+    fn next_char(&mut self) -> Result<char, Stop> {
+        let letter = self.peek()?;
+        self.at += letter.len_utf8();
+        Ok(letter)
+    }
+
+    fn dsml(&mut self) -> Result<(), Stop> {
+        for mark in DSML {
+            match word(self.rest(), mark, End::More) {
+                Lex::Found(()) => {
+                    self.at += mark.len();
+                    return Ok(());
+                }
+                Lex::Wait => return Err(Stop::Short),
+                Lex::Absent => {}
+            }
+        }
+        Err(Stop::NoTag)
+    }
+
+    fn name(&mut self) -> Result<&'t str, Stop> {
+        let start = self.at;
+        while matches!(self.peek()?, 'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '.') {
+            self.next_char()?;
+        }
+        if self.at == start { Err(Stop::NoTag) } else { Ok(&self.text[start..self.at]) }
+    }
+
+    /// Reads up to and with the closing bracket; true for an empty element.
+    fn attributes(&mut self, attributes: &mut Attributes<'t>) -> Result<bool, Stop> {
+        if self.peek()? == '=' {
+            self.next_char()?;
+            attributes.direct = Some(self.direct_value()?);
+        }
+        loop {
+            let spaced = self.spaces()?;
+            match self.next_char()? {
+                letter if CLOSING.contains(&letter) => return Ok(false),
+                '/' if CLOSING.contains(&self.peek()?) => {
+                    self.next_char()?;
+                    return Ok(true);
+                }
+                letter if spaced && letter.is_ascii_alphabetic() => self.attribute(attributes)?,
+                _ => return Err(Stop::NoTag),
+            }
+        }
+    }
+
+    fn attribute(&mut self, attributes: &mut Attributes<'t>) -> Result<(), Stop> {
+        let start = self.at - 1;
+        while matches!(self.peek()?, 'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-') {
+            self.next_char()?;
+        }
+        let key = &self.text[start..self.at];
+        self.spaces()?;
+        if self.next_char()? != '=' {
+            return Err(Stop::NoTag);
+        }
+        self.spaces()?;
+        let value = if matches!(self.peek()?, '"' | '\'') {
+            self.quoted()?
+        } else if self.peek()? == '\\' {
+            attributes.escaped = true;
+            self.escaped_value()?
+        } else {
+            attributes.unquoted = true;
+            self.bare_value()?
+        };
+        attributes.any = true;
+        match key {
+            "name" => attributes.name = Some(value),
+            "string" => attributes.string = Some(value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn quoted(&mut self) -> Result<&'t str, Stop> {
+        let quote = self.next_char()?;
+        if !matches!(quote, '"' | '\'') {
+            return Err(Stop::NoTag);
+        }
+        let start = self.at;
+        loop {
+            match self.next_char()? {
+                '\n' | '<' => return Err(Stop::NoTag),
+                letter if letter == quote => return Ok(&self.text[start..self.at - 1]),
+                _ => {}
+            }
+        }
+    }
+
+    fn escaped_value(&mut self) -> Result<&'t str, Stop> {
+        self.next_char()?;
+        let value = self.quoted()?;
+        value.strip_suffix('\\').ok_or(Stop::NoTag)
+    }
+
+    /// A name without quotes, or with one of the two forgotten.
+    fn bare_value(&mut self) -> Result<&'t str, Stop> {
+        let value = self.name()?;
+        if matches!(self.peek()?, '"' | '\'') {
+            self.next_char()?;
+        }
+        Ok(value)
+    }
+
+    fn direct_value(&mut self) -> Result<&'t str, Stop> {
+        if matches!(self.peek()?, '"' | '\'') {
+            return self.quoted();
+        }
+        let start = self.at;
+        while !CLOSING.contains(&self.peek()?) {
+            if matches!(self.next_char()?, '\n' | '<') {
+                return Err(Stop::NoTag);
+            }
+        }
+        let value = self.text[start..self.at].trim();
+        if value.is_empty() { Err(Stop::NoTag) } else { Ok(value) }
+    }
+
+    fn spaces(&mut self) -> Result<bool, Stop> {
+        let start = self.at;
+        while matches!(self.peek()?, ' ' | '\t') {
+            self.next_char()?;
+        }
+        Ok(self.at > start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_found_once_they_are_whole_and_never_before() {
+        let check = |text: &str, expect: Element<'_>| {
+            let Lex::Found(found) = tag(text, End::More) else { panic!("{text} is no tag") };
+            assert_eq!((found.element, found.len), (expect, text.len()), "{text}");
+            for (cut, _) in text.char_indices().skip(1) {
+                assert_eq!(tag(&text[..cut], End::More), Lex::Wait, "{}", &text[..cut]);
+                assert_eq!(tag(&text[..cut], End::Clean), Lex::Absent, "{}", &text[..cut]);
+            }
+        };
+        check("<invoke name=\"Bash\">", Element::CallOpen(Family::Invoke, "Bash".into()));
+        check("<invoke  name = 'a b'  >", Element::CallOpen(Family::Invoke, "a b".into()));
+        check("<invoke name=\"a&quot;b\">", Element::CallOpen(Family::Invoke, "a\"b".into()));
+        check("<function=Bash>", Element::CallOpen(Family::Function, "Bash".into()));
+        check("<parameter=k>", Element::ParameterOpen("k".into(), StringMark::None));
+        check("</parameter>", Element::ParameterClose);
+        check("</｜DSML｜invoke>", Element::CallClose(Family::Invoke));
+        check("＜invoke name=\"x\"＞", Element::CallOpen(Family::Invoke, "x".into()));
+        check(
+            "<｜DSML｜parameter name=\"k\" string=\"false\">",
+            Element::ParameterOpen("k".into(), StringMark::Json),
+        );
+        check("<parameter name=k\">", Element::ParameterOpen("k".into(), StringMark::None));
+        check("<function_calls>", Element::Open("function_calls"));
+    }
+
+    #[test]
+    fn what_is_no_tag_is_seen_at_once() {
+        for text in ["< a", "<=", "<a=\n", "<invoke name=x/", "<a b ", "<<", "<a\n", "<|x"] {
+            let text = format!("{text}!");
+            assert_eq!(tag(&text, End::More), Lex::Absent, "{text}");
+        }
+        assert_eq!(tag(&format!("<parameter name=\"{}", "x".repeat(MAX_TAG)), End::More), Lex::Absent);
+    }
+}

@@ -1,0 +1,210 @@
+//! What a model is told about its tools. The text is the same for the same tools, so that the host's cache can keep it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolgate_model::{CallKind, Parallel};
+
+use crate::Demand;
+use crate::options::Options;
+use crate::schema::{Parameter, ToolSpec, Types};
+use crate::value::escape::attribute;
+
+/// The built-in prompt.
+const TEMPLATE: &str = "\
+# Functions
+
+You can call the functions listed here. Their results come back to you in the next message.
+
+{tools_list}
+
+To call functions, write this line by itself, exactly as it stands here:
+{trigger_signal}
+and right below it one block for each call:
+<invoke name=\"FUNCTION\">
+<parameter name=\"PARAMETER\">VALUE</parameter>
+</invoke>
+
+- A string is written raw: no quotes around it, nothing escaped, every space and line as it should arrive.
+- Any other type is written as JSON.
+- A value of several lines begins on a new line after its opening tag and is followed by a new line:
+<parameter name=\"PARAMETER\">
+first line
+second line
+</parameter>
+- Use the names exactly as listed, and give every required parameter.
+- Put no code fence around calls.
+- You may say something before the line above. After the last </invoke> write nothing more and stop: the results come next.
+- Write that line only when you make a call, never to talk about it.
+";
+
+/// The system text.
+pub(crate) fn system(
+    tools: &[Arc<ToolSpec>],
+    trigger: &str,
+    options: &Options,
+    parallel: Parallel,
+) -> String {
+    let list = tools_list(tools);
+    let template = options.prompt_template.as_deref().unwrap_or(TEMPLATE);
+    let mut text = fill(template, &list, trigger);
+    if parallel == Parallel::Forbidden {
+        text.push_str("- Make at most one call in an answer.\n");
+    }
+    text
+}
+
+/// One line on the last message; it also says whether a call is demanded.
+pub(crate) fn reminder(trigger: &str, demand: &Demand, options: &Options) -> Option<String> {
+    let demanded = match demand {
+        Demand::Some => "You must call at least one function now. ".to_owned(),
+        Demand::Only(name) => format!("You must call the function {name} now. "),
+        Demand::Free | Demand::Nothing => String::new(),
+    };
+    if demanded.is_empty() && !options.reminder.is_on() {
+        return None;
+    }
+    Some(format!(
+        "({demanded}Calls begin with the line {trigger} by itself, then <invoke name=\"…\"> with its parameters.)"
+    ))
+}
+
+/// Fills a template. One that is a valid Python format string, as Toolify's are, has its braces doubled.
+fn fill(template: &str, list: &str, trigger: &str) -> String {
+    let doubled = is_format_string(template);
+    let mut out = String::with_capacity(template.len() + list.len());
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (mark, meaning) = if rest.starts_with("{tools_list}") {
+            ("{tools_list}", list)
+        } else if rest.starts_with("{trigger_signal}") {
+            ("{trigger_signal}", trigger)
+        } else if doubled && rest.starts_with("{{") {
+            ("{{", "{")
+        } else if doubled && rest.starts_with("}}") {
+            ("}}", "}")
+        } else {
+            (&rest[..1], &rest[..1])
+        };
+        out.push_str(meaning);
+        rest = &rest[mark.len()..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// True where every brace is doubled or part of one of the two names.
+fn is_format_string(template: &str) -> bool {
+    let plain = template.replace("{{", "").replace("}}", "");
+    let plain = plain.replace("{tools_list}", "").replace("{trigger_signal}", "");
+    !plain.contains(['{', '}'])
+}
+
+fn tools_list(tools: &[Arc<ToolSpec>]) -> String {
+    let mut out = String::from("<function_list>\n");
+    for tool in tools {
+        // Descriptions stay as they are: entities in them would teach the model to write entities.
+        line(&mut out, format_args!("<tool><name>{}</name>", attribute(&tool.name)));
+        line(&mut out, format_args!("<description>{}</description>", tool.description));
+        line(&mut out, format_args!("<parameters>"));
+        for parameter in &tool.parameters {
+            parameter_line(parameter, tool.kind, &mut out);
+        }
+        line(&mut out, format_args!("</parameters></tool>"));
+    }
+    out.push_str("</function_list>");
+    out
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    writeln!(out, "{text}").unwrap_or_default();
+}
+
+fn parameter_line(parameter: &Parameter, kind: CallKind, out: &mut String) {
+    let description = parameter.schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let mut attributes =
+        format!("name=\"{}\" type=\"{}\"", attribute(&parameter.name), type_names(parameter.types));
+    attributes.push_str(if parameter.required { " required=\"true\"" } else { "" });
+    if let Some(schema) = shown_schema(&parameter.schema).filter(|_| kind == CallKind::Function) {
+        // A single quote would end the attribute; JSON has its own way to write one.
+        let json = schema.to_string().replace('\'', "\\u0027");
+        attributes.push_str(" schema='");
+        attributes.push_str(&json);
+        attributes.push('\'');
+    }
+    line(out, format_args!("<parameter {attributes}>{description}</parameter>"));
+}
+
+/// The part of a schema that its attributes do not say.
+fn shown_schema(schema: &Value) -> Option<Value> {
+    let mut fields = schema.as_object()?.clone();
+    fields.remove("description");
+    fields.remove("title");
+    if fields.get("type").is_some_and(Value::is_string) {
+        fields.remove("type");
+    }
+    (!fields.is_empty()).then_some(Value::Object(fields))
+}
+
+fn type_names(types: Types) -> String {
+    const NAMES: [(Types, &str); 7] = [
+        (Types::STRING, "string"),
+        (Types::NUMBER, "number"),
+        (Types::INTEGER, "integer"),
+        (Types::BOOLEAN, "boolean"),
+        (Types::OBJECT, "object"),
+        (Types::ARRAY, "array"),
+        (Types::NULL, "null"),
+    ];
+    if types == Types::ANY {
+        return "any".to_owned();
+    }
+    let named = NAMES.iter().filter(|(one, name)| {
+        // Every integer is a number; saying both would only confuse.
+        types.has(*one) && !(*name == "integer" && types.has(Types::NUMBER))
+    });
+    named.map(|(_, name)| *name).collect::<Vec<_>>().join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_listed_with_scalars_as_attributes_and_structures_as_schema() {
+        let schema = serde_json::json!({"properties": {
+            "file_path": {"type": "string", "description": "Where <to> write"},
+            "edits": {"type": "array", "items": {"$ref": "#/$defs/Edit"}},
+            "unit": {"type": "string", "enum": ["it's"]},
+            "x\"y": {"type": ["string", "null"]},
+        }, "required": ["file_path"], "$defs": {"Edit": {"type": "object"}}});
+        let tool = ToolSpec {
+            name: "Write".into(),
+            description: "Writes a <file> & more.".into(),
+            kind: CallKind::Function,
+            parameters: crate::schema::parameters(&schema),
+        };
+        let expect = "<function_list>
+<tool><name>Write</name>
+<description>Writes a <file> & more.</description>
+<parameters>
+<parameter name=\"file_path\" type=\"string\" required=\"true\">Where <to> write</parameter>
+<parameter name=\"edits\" type=\"array\" schema='{\"items\":{\"type\":\"object\"}}'></parameter>
+<parameter name=\"unit\" type=\"string\" schema='{\"enum\":[\"it\\u0027s\"]}'></parameter>
+<parameter name=\"x&quot;y\" type=\"string|null\" schema='{\"type\":[\"string\",\"null\"]}'></parameter>
+</parameters></tool>
+</function_list>";
+        assert_eq!(tools_list(&[Arc::new(tool)]), expect);
+    }
+
+    #[test]
+    fn a_template_is_filled_as_python_would_where_it_can() {
+        assert_eq!(fill("{tools_list} {{x}} {trigger_signal}", "L", "S"), "L {x} S");
+        assert_eq!(fill("{tools_list} {x} {{y}} {trigger_signal}", "L", "S"), "L {x} {{y}} S");
+        assert_eq!(fill("{tools_list}", "{trigger_signal}", "S"), "{trigger_signal}");
+    }
+}

@@ -1,0 +1,111 @@
+//! What can be asked of the model besides the answer itself: a value that a call lacks (P26), the rest of an answer that
+//! was cut (P28), a call where there had to be one (P32). Only described here; whoever owns the upstream asks.
+
+use toolgate_model::{AssistantMessage, Block, Extras, Message, Part, Text, TurnRequest, UserMessage};
+
+/// A value that a call lacks. Answer with [`Interpreter::supply`](crate::Interpreter::supply), or go on without.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Missing {
+    /// The tool.
+    pub call: String,
+    /// The parameter.
+    pub parameter: String,
+    /// The parameter's schema, as JSON.
+    pub schema: String,
+    /// What the model wrote, where it could not be read.
+    pub written: Option<String>,
+    /// What the model has said so far.
+    pub said: String,
+}
+
+impl Missing {
+    /// The side request: the prepared request, what was said, and the question.
+    pub fn request(&self, prepared: &TurnRequest) -> TurnRequest {
+        let Self { call, parameter, schema, written, said } = self;
+        let fault = match written {
+            Some(written) => {
+                format!("In your call of {call}, the value of \"{parameter}\" cannot be read: {written}")
+            }
+            None => format!("Your call of {call} lacks its required parameter \"{parameter}\"."),
+        };
+        let question = format!(
+            "{fault}\nIts schema is {schema}. Answer with that value and nothing else: no tags, no fence, no explanation. \
+             A string is written raw, any other type as JSON."
+        );
+        asked(prepared, said, question)
+    }
+}
+
+/// How to get an answer's rest. Feed the events of the reply to the same interpreter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Continuation {
+    /// Why there is one.
+    pub reason: Reason,
+    /// What the model has said so far.
+    pub said: String,
+}
+
+/// Why an answer needs a second request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It was cut inside a call.
+    Truncated,
+    /// It had to call and did not.
+    NoCall,
+}
+
+impl Continuation {
+    /// The second request: the prepared request, what was said, and what to do now.
+    pub fn request(&self, prepared: &TurnRequest) -> TurnRequest {
+        let instruction = match self.reason {
+            Reason::Truncated => {
+                "Your answer was cut off. Go on from exactly where it stopped, with the very next character. Repeat \
+                 nothing, explain nothing, and do not begin the call anew."
+            }
+            Reason::NoCall => {
+                "You announced no call, but one is needed now. Write it: the line that begins calls, then the call, \
+                 and nothing else."
+            }
+        };
+        asked(prepared, &self.said, instruction.to_owned())
+    }
+}
+
+fn asked(prepared: &TurnRequest, said: &str, question: String) -> TurnRequest {
+    let mut request = prepared.clone();
+    if !said.is_empty() {
+        let content = vec![Block::Text(Text::new(said))];
+        request.messages.push(Message::Assistant(AssistantMessage { content, extras: Extras::NONE }));
+    }
+    let content = vec![Part::text(question)];
+    request.messages.push(Message::User(UserMessage { content, extras: Extras::NONE }));
+    request
+}
+
+/// How much of a continuation may repeat the end of what it continues.
+pub(crate) const MAX_OVERLAP: usize = 400;
+/// Less than this may be the same by chance.
+const MIN_OVERLAP: usize = 16;
+
+/// How many bytes at the start of `next` repeat the end of `said`.
+pub(crate) fn overlap(said: &str, next: &str) -> usize {
+    let limit = next.floor_char_boundary(MAX_OVERLAP);
+    let repeated = |len: usize| {
+        next.is_char_boundary(len) && said.ends_with(&next[..len]) && !next[..len].trim().is_empty()
+    };
+    (MIN_OVERLAP..=limit).rev().find(|len| repeated(*len)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_long_repetition_is_removed() {
+        let said = "first line\nlet value = compute(";
+        assert_eq!(overlap(said, "let value = compute(1)"), "let value = compute(".len());
+        assert_eq!(overlap(said, "compute(1)"), 0);
+        assert_eq!(overlap(said, "1)"), 0);
+        assert_eq!(overlap(&" ".repeat(40), &" ".repeat(40)), 0);
+    }
+}

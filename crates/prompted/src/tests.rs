@@ -1,0 +1,217 @@
+//! The layer as a whole: a model's text in pieces of every size, and the reply that comes out.
+
+mod bounds;
+mod faults;
+mod history;
+mod rows;
+mod side;
+mod streams;
+mod strict;
+
+use serde_json::json;
+use toolgate_model::reply::fold;
+use toolgate_model::{
+    Block, BlockEnd, BlockStart, CallKind, CustomTool, Delta, Extras, Finish, FunctionTool, JsonText,
+    Message, Part, ReplyHead, StopReason, Tool, TurnEvent, TurnRequest, UserMessage,
+};
+
+use crate::{Interpreter, Options, Prepared, Recovery, Secret, Truncation, prepare};
+
+/// Stands for the trigger in the texts of these tests.
+const MARK: &str = "§";
+
+fn function(name: &str, schema: &serde_json::Value) -> Tool {
+    Tool::Function(FunctionTool {
+        name: name.into(),
+        description: Some(format!("Does {name}.")),
+        schema: Some(JsonText::from_value(schema)),
+        strict: None,
+        extras: Extras::NONE,
+    })
+}
+
+fn tools() -> Vec<Tool> {
+    vec![
+        function(
+            "Bash",
+            &json!({"properties": {
+            "command": {"type": "string"}, "timeout": {"type": "integer"}, "background": {"type": "boolean"},
+        }, "required": ["command"]}),
+        ),
+        function(
+            "Write",
+            &json!({"properties": {
+            "file_path": {"type": "string"}, "content": {"type": "string"}, "meta": {"type": "string"},
+        }, "required": ["file_path", "content"]}),
+        ),
+        function(
+            "Search",
+            &json!({"properties": {
+            "query": {"type": "string"}, "filters": {"type": "object"}, "tags": {"type": "array"},
+            "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "unit": {"enum": ["celsius", "fahrenheit"]},
+            "any": {},
+        }, "required": ["query"]}),
+        ),
+        function("Ping", &json!({"type": "object"})),
+        Tool::Custom(CustomTool {
+            name: "Patch".into(),
+            description: None,
+            format: None,
+            extras: Extras::NONE,
+        }),
+    ]
+}
+
+fn user(text: &str) -> Message {
+    Message::User(UserMessage { content: vec![Part::text(text)], extras: Extras::NONE })
+}
+
+fn request() -> TurnRequest {
+    let mut request = TurnRequest::new("m", vec![user("do it")]);
+    request.tools = tools();
+    request
+}
+
+fn prepared(request: &TurnRequest, options: &Options) -> Prepared {
+    prepare(request, options, &Secret([7; 32])).value
+}
+
+/// What came out of one reading.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    /// `text …`, `think …`, `call NAME ARGUMENTS`, in order.
+    blocks: Vec<String>,
+    stop: StopReason,
+    recoveries: Vec<Recovery>,
+    truncation: Option<Truncation>,
+}
+
+/// How a text is cut.
+#[derive(Clone, Copy, Debug)]
+enum Cutting {
+    Every(usize),
+    Random(u64),
+    Whole,
+}
+
+const CUTTINGS: [Cutting; 6] = [
+    Cutting::Every(1),
+    Cutting::Every(3),
+    Cutting::Random(1),
+    Cutting::Random(2),
+    Cutting::Random(3),
+    Cutting::Whole,
+];
+
+fn pieces(text: &str, cutting: Cutting) -> Vec<String> {
+    let letters: Vec<char> = text.chars().collect();
+    let mut random = Random(match cutting {
+        Cutting::Random(seed) => seed,
+        Cutting::Every(_) | Cutting::Whole => 0,
+    });
+    let mut rest = letters.as_slice();
+    let mut pieces = Vec::new();
+    while !rest.is_empty() {
+        let size = match cutting {
+            Cutting::Every(size) => size,
+            Cutting::Random(_) => 1 + random.below(12),
+            Cutting::Whole => rest.len(),
+        };
+        let (piece, more) = rest.split_at(size.min(rest.len()));
+        pieces.push(piece.iter().collect());
+        rest = more;
+    }
+    pieces
+}
+
+/// A small deterministic generator (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mixed = self.0 ^ (self.0 >> 29);
+        mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).unwrap()
+    }
+}
+
+fn text_events(text: &str, cutting: Cutting, stop: StopReason) -> Vec<TurnEvent> {
+    let mut events =
+        vec![TurnEvent::Started(ReplyHead::default()), TurnEvent::BlockStarted(BlockStart::Text)];
+    events.extend(pieces(text, cutting).into_iter().map(|piece| TurnEvent::BlockDelta(Delta::Text(piece))));
+    events.push(TurnEvent::BlockFinished(BlockEnd::default()));
+    events.push(TurnEvent::Finished(Finish { stop, ..Finish::default() }));
+    events
+}
+
+/// Feeds events until the upstream would be dropped; side requests are declined.
+fn interpret(prepared: &Prepared, events: Vec<TurnEvent>) -> Outcome {
+    let mut interpreter = Interpreter::new(prepared.plan.clone());
+    let mut out = Vec::new();
+    for event in events {
+        interpreter.event(event, &mut out);
+        if interpreter.wants_stop() {
+            break;
+        }
+    }
+    interpreter.end(&mut out);
+    outcome(&interpreter, out)
+}
+
+fn outcome(interpreter: &Interpreter, events: Vec<TurnEvent>) -> Outcome {
+    let reply = fold(events).unwrap();
+    Outcome {
+        blocks: reply.blocks.iter().map(shown).collect(),
+        stop: reply.finish.stop,
+        recoveries: interpreter.recoveries().to_vec(),
+        truncation: interpreter.truncated(),
+    }
+}
+
+fn shown(block: &Block) -> String {
+    match block {
+        Block::Text(text) => format!("text {}", text.text),
+        Block::Reasoning(reasoning) => format!("think {}", reasoning.text()),
+        Block::ToolCall(call) => {
+            let kind = if call.kind == CallKind::Custom { "custom" } else { "call" };
+            format!("{kind} {} {}", call.name, call.arguments)
+        }
+        Block::Refusal(text) => format!("refusal {}", text.text),
+        Block::Opaque(opaque) => format!("opaque {opaque:?}"),
+    }
+}
+
+/// Reads `text`, in which [`MARK`] stands for the trigger, in pieces of every size; all must give the same.
+fn read(text: &str, options: &Options, stop: &StopReason) -> Outcome {
+    let prepared = prepared(&request(), options);
+    read_prepared(&prepared, text, stop)
+}
+
+fn read_prepared(prepared: &Prepared, text: &str, stop: &StopReason) -> Outcome {
+    let trigger = prepared.plan.trigger().unwrap_or("no trigger").to_owned();
+    let text = text.replace(MARK, &trigger);
+    let outcomes = CUTTINGS.map(|cutting| {
+        let mut outcome = interpret(prepared, text_events(&text, cutting, stop.clone()));
+        for block in &mut outcome.blocks {
+            *block = block.replace(&trigger, MARK);
+        }
+        outcome
+    });
+    for (outcome, cutting) in outcomes.iter().zip(CUTTINGS) {
+        // What is dropped after the calls may or may not have arrived before the upstream was.
+        let mut outcome_recoveries = outcome.recoveries.clone();
+        let mut first_recoveries = outcomes[0].recoveries.clone();
+        outcome_recoveries.retain(|recovery| *recovery != Recovery::TailDropped);
+        first_recoveries.retain(|recovery| *recovery != Recovery::TailDropped);
+        assert_eq!(outcome_recoveries, first_recoveries, "{cutting:?} of {text}");
+        assert_eq!(outcome.blocks, outcomes[0].blocks, "{cutting:?} of {text}");
+        assert_eq!(outcome.stop, outcomes[0].stop, "{cutting:?} of {text}");
+        assert_eq!(outcome.truncation, outcomes[0].truncation, "{cutting:?} of {text}");
+    }
+    outcomes.into_iter().next_back().unwrap()
+}

@@ -1,0 +1,156 @@
+//! Linear time, little held back, and rubbish of every kind: bounded, no call that the model did not make, no panic.
+
+use super::*;
+
+/// Nothing of a string waits longer than this, in characters.
+const MAX_HELD_BACK: usize = 300;
+
+fn write(content: &str) -> String {
+    format!(
+        "§\n<invoke name=\"Write\">\n<parameter name=\"file_path\">a</parameter>\n<parameter name=\"content\">\n{content}\n</parameter>\n</invoke>"
+    )
+}
+
+struct Run {
+    arguments: String,
+    scanned: usize,
+    most_held: usize,
+}
+
+/// Streams a call in pieces of three characters and watches how far the output lags.
+fn stream(text: &str) -> Run {
+    let prepared = prepared(&request(), &Options::default());
+    let text = text.replace(MARK, prepared.plan.trigger().unwrap());
+    let mut interpreter = Interpreter::new(prepared.plan);
+    let mut run = Run { arguments: String::new(), scanned: 0, most_held: 0 };
+    let mut out = Vec::new();
+    for event in text_events(&text, Cutting::Every(3), StopReason::EndTurn) {
+        interpreter.event(event, &mut out);
+        run.most_held = run.most_held.max(interpreter.waiting());
+        for event in out.drain(..) {
+            if let TurnEvent::BlockDelta(Delta::Arguments(json)) = event {
+                run.arguments.push_str(&json);
+            }
+        }
+    }
+    run.scanned = interpreter.scanned();
+    run
+}
+
+fn content_of(arguments: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(arguments).unwrap();
+    value["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn p29_time_is_linear_and_strings_stream() {
+    let line = "if a < b && c > d { print(\"</parameter>\", '</invoke>', <b>) }\n";
+    let scanned_per_byte = [100_000, 1_000_000].map(|size| {
+        let content = line.repeat(size / line.len());
+        let run = stream(&write(&content));
+        assert_eq!(content_of(&run.arguments), content);
+        assert!(run.most_held <= MAX_HELD_BACK, "{} held", run.most_held);
+        run.scanned / content.len()
+    });
+    assert!(scanned_per_byte.iter().all(|factor| *factor <= 16), "{scanned_per_byte:?}");
+    assert!(scanned_per_byte[0].abs_diff(scanned_per_byte[1]) <= 1, "{scanned_per_byte:?}");
+}
+
+#[test]
+fn the_worst_text_for_the_scanner_is_linear_too() {
+    for crumb in
+        ["</parameter> ", "<", "</parameter>\n</invoke>\n</parameter>\n", "<parameter name=\"", "\n", "]]>"]
+    {
+        let scanned = [10_000, 100_000].map(|size| {
+            let content = format!("x{}", crumb.repeat(size / crumb.len()));
+            let run = stream(&write(&content));
+            assert!(run.most_held <= MAX_HELD_BACK, "{} held of {crumb:?}", run.most_held);
+            run.scanned
+        });
+        assert!(scanned[1] <= 400 * 100_000, "{crumb:?} {scanned:?}");
+        assert!(scanned[1] <= 11 * scanned[0], "{crumb:?} {scanned:?}");
+    }
+}
+
+#[test]
+fn a_held_value_past_the_bound_leaves_the_call_unfinished() {
+    let text = format!(
+        "§\n<invoke name=\"Search\">\n<parameter name=\"filters\">{{\"a\":\"{}\"}}</parameter>\n</invoke>",
+        "x".repeat(9 * 1024 * 1024)
+    );
+    let prepared = prepared(&request(), &Options::default());
+    let text = text.replace(MARK, prepared.plan.trigger().unwrap());
+    let outcome = interpret(&prepared, text_events(&text, Cutting::Every(100_000), StopReason::EndTurn));
+    assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::TooLarge)));
+    assert_eq!(outcome.blocks, ["call Search "]);
+}
+
+#[test]
+fn thousands_of_triggers_are_nothing() {
+    let outcome = read(&"§\n".repeat(3_000), &Options::default(), &StopReason::EndTurn);
+    assert_eq!(outcome.blocks, Vec::<String>::new());
+    let prose = "§ x\n".repeat(2_000);
+    let outcome = read(&prose, &Options::default(), &StopReason::EndTurn);
+    assert_eq!(outcome.blocks, [format!("text {prose}")]);
+}
+
+#[test]
+fn an_answer_cut_anywhere_gives_no_complete_call_but_those_that_are() {
+    let text = format!("Hi.\n{}", write("a </parameter> b\n<x>"));
+    let whole = text.len();
+    for cut in text.char_indices().map(|(at, _)| at).chain([whole]) {
+        let prepared = prepared(&request(), &Options::default());
+        let cut_text = text[..cut].replace(MARK, prepared.plan.trigger().unwrap());
+        let outcome = interpret(&prepared, text_events(&cut_text, Cutting::Random(5), StopReason::MaxTokens));
+        assert_eq!(outcome.stop, StopReason::MaxTokens);
+        let complete = outcome.blocks.iter().any(|block| {
+            block.starts_with("call") && serde_json::from_str::<serde_json::Value>(&block[11..]).is_ok()
+        });
+        assert!(!complete, "{cut}: {outcome:?}");
+    }
+}
+
+#[test]
+fn rubbish_of_every_kind_ends_in_a_reply() {
+    let crumbs = [
+        "§",
+        "\n",
+        "<invoke name=\"Bash\">",
+        "</invoke>",
+        "<parameter name=\"command\">",
+        "</parameter>",
+        "<think>",
+        "</think>",
+        "```",
+        "<![CDATA[",
+        "]]>",
+        "{\"name\":\"Bash\"",
+        "}",
+        "[{",
+        "<tool_call>",
+        "<function=Write>",
+        "x",
+        " ",
+        "＜invoke name=\"Bash\"＞",
+        "<｜DSML｜",
+        "<function_call><tool>Bash</tool><args_json>",
+        "é",
+        "~~~",
+        "<parameter name=\"",
+        "<invoke name=\"Search\">",
+        "<parameter name=\"filters\">",
+        "{'a':1}",
+        "null",
+    ];
+    let mut random = Random(42);
+    for _ in 0..600 {
+        let text = (0..random.below(24)).map(|_| crumbs[random.below(crumbs.len())]).collect::<String>();
+        // Reading checks that the reply is grammatical and the same for every way to cut the text.
+        read(&text, &Options::default(), &StopReason::EndTurn);
+        read(
+            &text,
+            &Options { strictness: crate::Strictness::Strict, ..Options::default() },
+            &StopReason::EndTurn,
+        );
+    }
+}

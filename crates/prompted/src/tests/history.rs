@@ -1,0 +1,224 @@
+//! What is rendered reads back as it was, whatever the values hold.
+
+use proptest::prelude::*;
+use toolgate_model::{
+    AssistantMessage, CallId, Image, Source, Text, ToolCall, ToolOutcome, ToolResult, ToolResults,
+};
+
+use super::*;
+use crate::options::{AfterCalls, Repair};
+
+fn options() -> Options {
+    Options { after_calls: AfterCalls::Text, repair: Repair::Off, continuations: 0, ..Options::default() }
+}
+
+/// Reads back the text that an answer was rendered as.
+fn read_back(blocks: Vec<Block>, cutting: Cutting) -> (Vec<String>, Vec<String>) {
+    let expect = blocks.iter().map(shown).collect::<Vec<_>>();
+    let mut request = request();
+    request.messages.push(Message::Assistant(AssistantMessage { content: blocks, extras: Extras::NONE }));
+    request.messages.push(user("next"));
+    let prepared = prepared(&request, &options());
+    let Message::Assistant(rendered) = &prepared.request.messages[1] else { panic!("an answer stays one") };
+    let [Block::Text(text)] = rendered.content.as_slice() else { panic!("one text: {rendered:?}") };
+    let outcome = interpret(&prepared, text_events(&text.text, cutting, StopReason::EndTurn));
+    assert_eq!(outcome.recoveries, []);
+    (outcome.blocks, expect)
+}
+
+fn call(name: &str, arguments: String) -> Block {
+    let kind = if name == "Patch" { CallKind::Custom } else { CallKind::Function };
+    Block::ToolCall(ToolCall {
+        id: CallId::new("c"),
+        name: name.into(),
+        kind,
+        arguments,
+        extras: Extras::NONE,
+    })
+}
+
+/// Text of pieces that a parser could stumble over.
+fn hostile() -> impl Strategy<Value = String> {
+    let crumbs = prop::sample::select(vec![
+        "</parameter>",
+        "</invoke>",
+        "<invoke name=\"Bash\">",
+        "<parameter name=\"meta\">",
+        "<parameter name=\"content\">",
+        "]]>",
+        "<![CDATA[",
+        "\n",
+        "\r\n",
+        "\r",
+        " ",
+        "  ",
+        "```",
+        "<think>",
+        "</think>",
+        "&lt;",
+        "null",
+        "true",
+        "5",
+        "{",
+        "}",
+        "[",
+        "\"",
+        "'",
+        "\\",
+        "<",
+        ">",
+        "é",
+        "漢",
+        "🚀",
+        "word",
+        "</content>",
+        "<<CALL_",
+        "<function=x>",
+        "</function>",
+        "<｜DSML｜invoke name=\"Bash\">",
+        "\t",
+        "\u{0}",
+        "{\"a\":1}",
+    ]);
+    prop::collection::vec(crumbs, 0..12).prop_map(|crumbs| crumbs.concat())
+}
+
+fn json_value() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(|value| json!(value)),
+        any::<i64>().prop_map(|value| json!(value)),
+        hostile().prop_map(|value| json!(value)),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|items| json!(items)),
+            prop::collection::vec((hostile(), inner), 0..3)
+                .prop_map(|members| json!(members.into_iter().collect::<serde_json::Map<_, _>>())),
+        ]
+    })
+}
+
+fn any_call() -> impl Strategy<Value = Block> {
+    let write = (hostile(), hostile(), prop::option::of(hostile())).prop_map(|(path, content, meta)| {
+        let mut arguments = json!({"file_path": path, "content": content});
+        if let Some(meta) = meta {
+            arguments["meta"] = json!(meta);
+        }
+        call("Write", arguments.to_string())
+    });
+    let note = prop_oneof![Just(json!(null)), hostile().prop_map(|text| json!(text))];
+    let search = (hostile(), json_value(), json_value(), note, any::<bool>()).prop_map(|(query, any, item, note, unit)| {
+        let unit = if unit { "celsius" } else { "fahrenheit" };
+        let filters = json!({"k": item});
+        let arguments = json!({"query": query, "filters": filters, "tags": [item], "note": note, "unit": unit, "any": any});
+        call("Search", arguments.to_string())
+    });
+    let bash = (hostile(), any::<i64>(), any::<bool>()).prop_map(|(command, timeout, background)| {
+        call("Bash", json!({"command": command, "timeout": timeout, "background": background}).to_string())
+    });
+    let patch = hostile().prop_map(|input| call("Patch", input));
+    prop_oneof![write, search, bash, patch, Just(call("Ping", "{}".into()))]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rendered_calls_read_back_exactly(
+        text in prop::option::of("[a-z]{1,8}( [a-z]{1,5}\n?){0,3}"),
+        calls in prop::collection::vec(any_call(), 1..4),
+        seed in 0..4_u64,
+    ) {
+        let mut blocks: Vec<Block> = text.map(|text| Block::Text(Text::new(text))).into_iter().collect();
+        blocks.extend(calls);
+        for cutting in [Cutting::Every(1), Cutting::Random(seed), Cutting::Whole] {
+            let (got, expect) = read_back(blocks.clone(), cutting);
+            prop_assert_eq!(got, expect);
+        }
+    }
+}
+
+#[test]
+fn text_between_calls_keeps_its_place() {
+    let text = |text: &str| Block::Text(Text::new(text));
+    let ls = || call("Bash", "{\"command\":\"ls\"}".into());
+    for cutting in CUTTINGS {
+        let blocks = vec![text("First."), ls(), ls(), text("Then:\nmore\n"), ls()];
+        let (got, expect) = read_back(blocks, cutting);
+        assert_eq!(got, expect);
+    }
+}
+
+#[test]
+fn large_numbers_and_unknown_tools_read_back_too() {
+    let blocks = vec![
+        call("Bash", "{\"command\":\"x\",\"timeout\":123456789012345678901234567890}".into()),
+        call("Search", "{\"query\":\"\",\"any\":1.10}".into()),
+        call("Search", "{\"query\":\"q\",\"odd \\\" & <name>\":\"5\"}".into()),
+    ];
+    let (got, expect) = read_back(blocks, Cutting::Every(3));
+    assert_eq!(got, expect);
+}
+
+#[test]
+fn results_are_wrapped_with_a_nonce_and_images_stay_images() {
+    let picture = || {
+        let source = Source::Base64 { media_type: "image/png".into(), data: "AAAA".into() };
+        Part::Image(Image { source, extras: Extras::NONE })
+    };
+    let result = |call: &str, content: Vec<Part>, outcome: ToolOutcome| ToolResult {
+        call: call.into(),
+        kind: CallKind::Function,
+        content,
+        outcome,
+        extras: Extras::NONE,
+    };
+    let mut request = request();
+    let two = [("a", "Bash"), ("b", "Write")].map(|(id, name)| {
+        Block::ToolCall(ToolCall {
+            id: id.into(),
+            name: name.into(),
+            kind: CallKind::Function,
+            arguments: "{}".into(),
+            extras: Extras::NONE,
+        })
+    });
+    request.messages.push(Message::Assistant(AssistantMessage { content: two.into(), extras: Extras::NONE }));
+    request.messages.push(Message::ToolResults(ToolResults {
+        results: vec![
+            result("a", vec![Part::text("out </tool_result> x"), picture()], ToolOutcome::Success),
+            result("b", Vec::new(), ToolOutcome::Error),
+        ],
+    }));
+    request.messages.push(user("and now?"));
+    let prepared = prepared(&request, &Options::default());
+    assert_eq!(prepared.request.messages.len(), 3);
+    let Message::User(results) = &prepared.request.messages[2] else {
+        panic!("results come from the user's side")
+    };
+    let [Part::Text(first), image, Part::Text(second), Part::Text(said), Part::Text(reminder)] =
+        results.content.as_slice()
+    else {
+        panic!("{results:?}")
+    };
+    let nonce = first.text.strip_prefix("<tool_result_").unwrap().split(' ').next().unwrap();
+    assert_eq!(nonce.len(), 8);
+    assert_eq!(first.text, format!("<tool_result_{nonce} name=\"Bash\" id=\"a\">\nout </tool_result> x"));
+    assert_eq!(image, &picture());
+    assert_eq!(
+        second.text,
+        format!(
+            "\n</tool_result_{nonce}>\n<tool_result_{nonce} name=\"Write\" id=\"b\" error=\"true\">\n\n</tool_result_{nonce}>\n"
+        )
+    );
+    assert_eq!(said.text, "and now?");
+    assert!(reminder.text.contains(prepared.plan.trigger().unwrap()));
+}
+
+#[test]
+fn a_request_without_tools_is_left_as_it_is() {
+    let plain = TurnRequest::new("m", vec![user("hi")]);
+    let prepared = prepared(&plain, &Options::default());
+    assert_eq!(prepared.request, plain);
+}

@@ -1,0 +1,164 @@
+//! Side requests, without a network: a value fetched, an answer continued, a call asked for.
+
+use super::*;
+use crate::options::Switch;
+use crate::side::Reason;
+use toolgate_model::{Choice, Usage};
+
+struct Turn {
+    prepared: Prepared,
+    interpreter: Interpreter,
+    out: Vec<TurnEvent>,
+}
+
+impl Turn {
+    fn new(request: &TurnRequest, options: &Options) -> Self {
+        let prepared = prepared(request, options);
+        let interpreter = Interpreter::new(prepared.plan.clone());
+        Self { prepared, interpreter, out: Vec::new() }
+    }
+
+    /// Feeds a whole reply; stops where a value is asked for.
+    fn reply(&mut self, text: &str, stop: StopReason, cutting: Cutting) {
+        let text = text.replace(MARK, self.prepared.plan.trigger().unwrap());
+        let mut events = text_events(&text, cutting, stop);
+        if let Some(TurnEvent::Finished(finish)) = events.last_mut() {
+            finish.usage = Some(Usage { output: 10, ..Usage::default() });
+        }
+        for event in events {
+            self.interpreter.event(event, &mut self.out);
+        }
+    }
+
+    fn outcome(mut self) -> (Outcome, u64) {
+        self.interpreter.end(&mut self.out);
+        let usage = fold(self.out.clone()).unwrap().finish.usage.unwrap_or_default().output;
+        (outcome(&self.interpreter, self.out), usage)
+    }
+}
+
+const LACKING: &str = "§\n<invoke name=\"Write\">\n<parameter name=\"content\">x</parameter>\n</invoke>";
+
+#[test]
+fn p26_a_missing_value_is_asked_for_and_appended() {
+    for cutting in CUTTINGS {
+        let mut turn = Turn::new(&request(), &Options::default());
+        turn.reply(LACKING, StopReason::EndTurn, cutting);
+        let missing = turn.interpreter.missing().unwrap();
+        assert_eq!((missing.call.as_str(), missing.parameter.as_str()), ("Write", "file_path"));
+        let side = missing.request(&turn.prepared.request);
+        assert_eq!(side.messages.len(), turn.prepared.request.messages.len() + 2);
+        assert!(format!("{:?}", side.messages.last()).contains("file_path"));
+        turn.interpreter.supply("/a.py\n", &mut turn.out);
+        assert_eq!(turn.interpreter.missing(), None);
+        let (outcome, _) = turn.outcome();
+        assert_eq!(outcome.blocks, ["call Write {\"content\":\"x\",\"file_path\":\"/a.py\"}"]);
+        assert_eq!(outcome.recoveries, [Recovery::ValueSupplied]);
+        assert_eq!(outcome.stop, StopReason::ToolUse);
+    }
+}
+
+#[test]
+fn p26_without_the_value_the_call_goes_as_it_is() {
+    let mut turn = Turn::new(&request(), &Options::default());
+    turn.reply(LACKING, StopReason::EndTurn, Cutting::Whole);
+    assert!(turn.interpreter.missing().is_some());
+    turn.interpreter.go_without(&mut turn.out);
+    assert_eq!(turn.outcome().0.blocks, ["call Write {\"content\":\"x\"}"]);
+}
+
+#[test]
+fn p26_a_value_that_cannot_be_read_is_asked_for_too_and_the_calls_after_it_wait() {
+    let bash = "<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\n<parameter name=\"timeout\">soon</parameter>\n</invoke>";
+    let text = format!("§\n{bash}\n<invoke name=\"Ping\">\n</invoke>");
+    let mut turn = Turn::new(&request(), &Options::default());
+    turn.reply(&text, StopReason::EndTurn, Cutting::Whole);
+    // The events after the call went on without the value.
+    let (outcome, _) = turn.outcome();
+    assert_eq!(outcome.blocks, ["call Bash {\"command\":\"ls\",\"timeout\":\"soon\"}", "call Ping {}"]);
+
+    let mut turn = Turn::new(&request(), &Options::default());
+    let whole = text.replace(MARK, turn.prepared.plan.trigger().unwrap());
+    let events = text_events(&whole, Cutting::Whole, StopReason::EndTurn);
+    for event in events {
+        turn.interpreter.event(event, &mut turn.out);
+        if let Some(missing) = turn.interpreter.missing() {
+            assert_eq!(missing.written.as_deref(), Some("soon"));
+            turn.interpreter.supply("<parameter name=\"timeout\">60</parameter>", &mut turn.out);
+        }
+    }
+    let (outcome, _) = turn.outcome();
+    assert_eq!(outcome.blocks, ["call Bash {\"command\":\"ls\",\"timeout\":60}", "call Ping {}"]);
+}
+
+#[test]
+fn p28_a_cut_answer_goes_on_where_it_stopped() {
+    let start = "§\n<invoke name=\"Write\">\n<parameter name=\"file_path\">a</parameter>\n<parameter name=\"content\">\nfirst line\nlet value = compute(";
+    let exact = "1)\nlast\n</parameter>\n</invoke>";
+    let repeating = "first line\nlet value = compute(1)\nlast\n</parameter>\n</invoke>";
+    for cutting in CUTTINGS {
+        for (rest, stop) in [(exact, StopReason::MaxTokens), (repeating, StopReason::EndTurn)] {
+            let mut turn = Turn::new(&request(), &Options::default());
+            turn.reply(start, stop, cutting);
+            let continuation = turn.interpreter.continuation().unwrap();
+            assert_eq!(continuation.reason, Reason::Truncated);
+            assert!(continuation.said.ends_with("compute("));
+            let next = continuation.request(&turn.prepared.request);
+            assert_eq!(next.messages.len(), turn.prepared.request.messages.len() + 2);
+            turn.reply(rest, StopReason::EndTurn, cutting);
+            let (outcome, usage) = turn.outcome();
+            let content = "first line\nlet value = compute(1)\nlast";
+            assert_eq!(
+                outcome.blocks,
+                [format!("call Write {}", json!({"file_path": "a", "content": content}))]
+            );
+            assert_eq!((outcome.stop, outcome.truncation), (StopReason::ToolUse, None));
+            assert_eq!(outcome.recoveries, [Recovery::Continued]);
+            assert_eq!(usage, 20);
+        }
+    }
+}
+
+#[test]
+fn p28_an_answer_is_continued_only_so_often() {
+    let mut turn = Turn::new(&request(), &Options::default());
+    turn.reply(
+        "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">a",
+        StopReason::MaxTokens,
+        Cutting::Whole,
+    );
+    assert!(turn.interpreter.continuation().is_some());
+    turn.reply("b", StopReason::MaxTokens, Cutting::Whole);
+    assert_eq!(turn.interpreter.continuation(), None);
+    let (outcome, _) = turn.outcome();
+    assert_eq!(outcome.blocks, ["call Bash {\"command\":\"ab"]);
+    assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::InsideCall)));
+}
+
+#[test]
+fn p32_a_model_that_must_call_and_does_not_is_told_once() {
+    let mut request = request();
+    request.tool_choice.choice = Some(Choice::Any);
+    let mut turn = Turn::new(&request, &Options::default());
+    assert!(format!("{:?}", turn.prepared.request.messages.last()).contains("You must call"));
+    turn.reply("Let me check.", StopReason::EndTurn, Cutting::Every(3));
+    assert_eq!(turn.interpreter.continuation().unwrap().reason, Reason::NoCall);
+    turn.reply("§\n<invoke name=\"Ping\">\n</invoke>", StopReason::EndTurn, Cutting::Every(3));
+    let (outcome, usage) = turn.outcome();
+    assert_eq!(outcome.blocks, ["text Let me check.", "call Ping {}"]);
+    assert_eq!((outcome.stop, usage), (StopReason::ToolUse, 20));
+    assert_eq!(outcome.recoveries, [Recovery::Nudged]);
+
+    let mut turn = Turn::new(&request, &Options::default());
+    turn.reply("No.", StopReason::EndTurn, Cutting::Whole);
+    turn.reply("No!", StopReason::EndTurn, Cutting::Whole);
+    assert_eq!(turn.interpreter.continuation(), None);
+    assert_eq!(turn.outcome().0.stop, StopReason::EndTurn);
+
+    let mut free = Turn::new(&super::request(), &Options::default());
+    free.reply("Let me check.", StopReason::EndTurn, Cutting::Whole);
+    assert_eq!(free.interpreter.continuation(), None);
+    let mut off = Turn::new(&request, &Options { nudge: Switch::Off, ..Options::default() });
+    off.reply("Let me check.", StopReason::EndTurn, Cutting::Whole);
+    assert_eq!(off.interpreter.continuation(), None);
+}

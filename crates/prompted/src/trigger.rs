@@ -1,0 +1,159 @@
+//! The line that opens calls: unguessable from outside, the same for a whole conversation (so that the host's
+//! prompt cache survives), and proven absent from everything inbound (P30).
+
+use memchr::memmem;
+use sha2::{Digest, Sha256};
+
+use toolgate_model::{Message, TurnRequest};
+
+use crate::inbound::Inbound;
+use crate::options::Secret;
+
+/// How many letters and digits a trigger carries: 50 bits.
+const TRIGGER_LENGTH: usize = 10;
+/// How many the tag around tool results carries.
+const NONCE_LENGTH: usize = 8;
+/// How many letters and digits a call's id carries: 125 bits.
+const ID_LENGTH: usize = 24;
+/// How often another trigger is tried. Each fails only if the text happens to contain it.
+const MAX_ATTEMPTS: u32 = 1_000;
+/// No letter that looks like a digit, so that a model copies it without error.
+const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+
+/// What a conversation's markup is marked with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Marks {
+    /// `<<CALL_k3f9q2ab7c>>`.
+    pub(crate) trigger: String,
+    /// Part of the tag around tool results.
+    pub(crate) nonce: String,
+}
+
+/// The marks of the conversation this request belongs to.
+pub(crate) fn marks(request: &TurnRequest, inbound: &Inbound<'_>, secret: &Secret) -> Marks {
+    let seed = hmac(&secret.0, &opening(request));
+    let absent = |text: &str| {
+        let finder = memmem::Finder::new(text.as_bytes());
+        !inbound.texts().any(|inbound| finder.find(inbound.as_bytes()).is_some())
+    };
+    // The letters alone must be absent: JSON may write the brackets around them as escapes.
+    let first_absent = |label: &str, length: usize| {
+        let candidate = |attempt: u32| letters(&hmac(&seed, format!("{label} {attempt}").as_bytes()), length);
+        let unused = (0..MAX_ATTEMPTS).map(candidate).find(|text| absent(text));
+        unused.unwrap_or_else(|| candidate(MAX_ATTEMPTS))
+    };
+    Marks {
+        trigger: format!("<<CALL_{}>>", first_absent("trigger", TRIGGER_LENGTH)),
+        nonce: first_absent("nonce", NONCE_LENGTH),
+    }
+}
+
+/// What all ids of one reply are made from: the secret and everything said before it.
+pub(crate) fn id_seed(inbound: &Inbound<'_>, secret: &Secret) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for text in inbound.texts() {
+        hash.update(text.len().to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    hmac(&secret.0, &hash.finalize())
+}
+
+/// The id of the reply's call number `index`.
+pub(crate) fn call_id(seed: &[u8; 32], index: usize) -> String {
+    format!("call_{}", letters(&hmac(seed, &index.to_le_bytes()), ID_LENGTH))
+}
+
+/// What stays the same while a conversation grows: its tools and everything before the first answer.
+fn opening(request: &TurnRequest) -> Vec<u8> {
+    let first = request
+        .messages
+        .iter()
+        .position(|message| matches!(message, Message::Assistant(_)))
+        .unwrap_or(request.messages.len());
+    let mut inbound = Inbound::default();
+    inbound.tools(&request.tools);
+    inbound.messages(&request.messages[..first]);
+    let mut bytes = Vec::new();
+    for text in inbound.texts() {
+        bytes.extend_from_slice(&text.len().to_le_bytes());
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    bytes
+}
+
+fn letters(hash: &[u8; 32], count: usize) -> String {
+    hash.iter().take(count).map(|byte| char::from(ALPHABET[usize::from(byte & 31)])).collect()
+}
+
+/// HMAC-SHA-256 (RFC 2104); the key is shorter than a block.
+fn hmac(key: &[u8; 32], message: &[u8]) -> [u8; 32] {
+    let pad = |mask: u8| {
+        let mut block = [mask; 64];
+        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+        block
+    };
+    let inner = Sha256::new().chain_update(pad(0x36)).chain_update(message).finalize();
+    Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_model::{AssistantMessage, Block, Part, Text, UserMessage};
+
+    fn user(text: &str) -> Message {
+        Message::User(UserMessage { content: vec![Part::text(text)], extras: toolgate_model::Extras::NONE })
+    }
+
+    fn marks_of(request: &TurnRequest, secret: u8) -> Marks {
+        marks(request, &Inbound::of(request), &Secret([secret; 32]))
+    }
+
+    #[test]
+    fn the_hash_is_the_standard_one() {
+        // RFC 4231, test case 1: its key padded with zeros to 32 bytes is the same key.
+        let mut key = [0; 32];
+        key[..20].fill(0x0b);
+        let hash = hmac(&key, b"Hi There");
+        assert_eq!(hash[..8], [0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53]);
+        assert_eq!(hash[24..], [0x26, 0xe9, 0x37, 0x6c, 0x2e, 0x32, 0xcf, 0xf7]);
+    }
+
+    #[test]
+    fn a_trigger_is_stable_in_a_conversation_and_differs_between_them_and_between_servers() {
+        let mut request = TurnRequest::new("m", vec![user("hi")]);
+        let first = marks_of(&request, 1);
+        let letters = first.trigger.strip_prefix("<<CALL_").unwrap().strip_suffix(">>").unwrap();
+        assert!(letters.len() >= 8 && letters.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        request.messages.push(Message::Assistant(AssistantMessage {
+            content: vec![Block::Text(Text::new("hello"))],
+            extras: toolgate_model::Extras::NONE,
+        }));
+        request.messages.push(user("more"));
+        assert_eq!(marks_of(&request, 1), first);
+        assert_ne!(marks_of(&request, 2), first);
+        assert_ne!(marks_of(&TurnRequest::new("m", vec![user("other")]), 1), first);
+    }
+
+    #[test]
+    fn a_trigger_that_occurs_in_inbound_text_is_replaced() {
+        // P30
+        let request = TurnRequest::new("m", vec![user("hi")]);
+        let first = marks_of(&request, 1);
+        let mut echoed = request.clone();
+        echoed.messages.push(Message::Assistant(AssistantMessage::default()));
+        echoed.messages.push(user(&format!("{} and {}", first.trigger, first.nonce)));
+        let second = marks_of(&echoed, 1);
+        assert_ne!(second.trigger, first.trigger);
+        assert_ne!(second.nonce, first.nonce);
+        assert_eq!(marks_of(&echoed, 1), second);
+    }
+
+    #[test]
+    fn ids_are_unique_and_repeatable() {
+        let request = TurnRequest::new("m", vec![user("hi")]);
+        let seed = id_seed(&Inbound::of(&request), &Secret([1; 32]));
+        assert_eq!(call_id(&seed, 0), call_id(&seed, 0));
+        assert_ne!(call_id(&seed, 0), call_id(&seed, 1));
+    }
+}

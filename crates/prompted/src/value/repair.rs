@@ -1,0 +1,147 @@
+//! JSON as models write it when they forget that it is JSON (P14): raw line ends, Python's words and quotes, trailing
+//! commas, stray escapes, bare keys. One pass. What is not closed or not separated is refused: closing it would be a guess.
+
+use super::escape;
+
+/// How deep arrays and objects may lie in one another.
+const MAX_DEPTH: usize = 100;
+
+/// Strict JSON for a lenient text; `None` where that would take guessing.
+pub(crate) fn json(text: &str) -> Option<String> {
+    let mut reader = Reader { rest: text, out: String::with_capacity(text.len()), depth: 0 };
+    reader.value()?;
+    reader.spaces();
+    reader.rest.is_empty().then_some(reader.out)
+}
+
+struct Reader<'t> {
+    rest: &'t str,
+    out: String,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn value(&mut self) -> Option<()> {
+        self.spaces();
+        match self.rest.chars().next()? {
+            '{' => self.list('}', Self::entry),
+            '[' => self.list(']', Self::value),
+            quote @ ('"' | '\'') => self.string(quote),
+            _ => self.word(),
+        }
+    }
+
+    fn list(&mut self, close: char, item: fn(&mut Self) -> Option<()>) -> Option<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        let open = self.bump()?;
+        self.out.push(open);
+        let mut first = true;
+        loop {
+            self.spaces();
+            if self.rest.starts_with(close) {
+                break;
+            }
+            if !first {
+                self.out.push(',');
+            }
+            item(self)?;
+            first = false;
+            self.spaces();
+            if self.rest.starts_with(',') {
+                self.bump()?;
+            } else if !self.rest.starts_with(close) {
+                return None;
+            }
+        }
+        self.depth -= 1;
+        let close = self.bump()?;
+        self.out.push(close);
+        Some(())
+    }
+
+    fn entry(&mut self) -> Option<()> {
+        match self.rest.chars().next()? {
+            quote @ ('"' | '\'') => self.string(quote)?,
+            _ => self.bare_key()?,
+        }
+        self.spaces();
+        self.rest = self.rest.strip_prefix(':')?;
+        self.out.push(':');
+        self.value()
+    }
+
+    fn bare_key(&mut self) -> Option<()> {
+        let end =
+            self.rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '-'))?;
+        if end == 0 {
+            return None;
+        }
+        escape::quoted(&self.rest[..end], &mut self.out);
+        self.rest = &self.rest[end..];
+        Some(())
+    }
+
+    fn string(&mut self, quote: char) -> Option<()> {
+        self.bump()?;
+        self.out.push('"');
+        loop {
+            match self.bump()? {
+                '\\' => self.escaped()?,
+                letter if letter == quote => break,
+                letter => escape::text(letter.encode_utf8(&mut [0; 4]), &mut self.out),
+            }
+        }
+        self.out.push('"');
+        Some(())
+    }
+
+    fn escaped(&mut self) -> Option<()> {
+        match self.bump()? {
+            letter @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't') => {
+                self.out.push('\\');
+                self.out.push(letter);
+            }
+            'u' => {
+                let digits =
+                    self.rest.get(..4).filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+                self.out.push_str("\\u");
+                self.out.push_str(digits);
+                self.rest = &self.rest[4..];
+            }
+            // `\d` is a pattern whose backslash was not doubled; `\$` is a shell's escape.
+            letter if letter.is_ascii_alphanumeric() => {
+                self.out.push_str("\\\\");
+                self.out.push(letter);
+            }
+            letter => escape::text(letter.encode_utf8(&mut [0; 4]), &mut self.out),
+        }
+        Some(())
+    }
+
+    fn word(&mut self) -> Option<()> {
+        let end = self.rest.find([',', '}', ']', ':', ' ', '\n', '\r', '\t']).unwrap_or(self.rest.len());
+        let word = &self.rest[..end];
+        let json = match word {
+            "True" => "true",
+            "False" => "false",
+            "None" => "null",
+            other => super::coerce::valid_json(other)?,
+        };
+        self.out.push_str(json);
+        self.rest = &self.rest[end..];
+        Some(())
+    }
+
+    fn spaces(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let letter = self.rest.chars().next()?;
+        self.rest = &self.rest[letter.len_utf8()..];
+        Some(letter)
+    }
+}
