@@ -36,7 +36,7 @@ impl LogWriter {
             loop {
                 gathered.wait_for_lines();
                 thread::sleep(GATHERING);
-                gathered.write_out(&mut gathered.locked());
+                write_out(&mut gathered.locked());
             }
         })?;
         Ok(writer)
@@ -44,7 +44,7 @@ impl LogWriter {
 
     /// Writes all that has gathered.
     pub(crate) fn flush(&self) {
-        self.0.write_out(&mut self.0.locked());
+        write_out(&mut self.0.locked());
     }
 }
 
@@ -66,17 +66,17 @@ impl Gathered {
         let was_empty = lines.is_empty();
         lines.extend_from_slice(line);
         if urgency == Urgency::Now || lines.len() > MAX_GATHERED_BYTES {
-            self.write_out(&mut lines);
+            write_out(&mut lines);
         } else if was_empty {
             self.some.notify_one();
         }
     }
+}
 
-    fn write_out(&self, lines: &mut Vec<u8>) {
-        // A closed stderr leaves nobody to tell.
-        io::stderr().write_all(lines).ok();
-        lines.clear();
-    }
+fn write_out(lines: &mut Vec<u8>) {
+    // A closed stderr leaves nobody to tell.
+    io::stderr().write_all(lines).ok();
+    lines.clear();
 }
 
 /// Whether a line may wait.
