@@ -220,7 +220,43 @@ async fn a_stream_of_text_becomes_a_streamed_call() {
 }
 
 #[tokio::test]
-async fn text_leaves_before_the_host_is_done_and_a_host_that_talks_on_after_its_calls_is_left() {
+async fn text_and_arguments_leave_while_the_host_still_writes() {
+    let upstream = ScriptedUpstream::start().await;
+    upstream.always(|received| {
+        let script = say(received, CALL, "stop");
+        let steps: Vec<_> = script.steps().cloned().collect();
+        // The end of the call is among the frames held back.
+        let (begun, rest) = steps.split_at(steps.len() - 8);
+        let held = begun.iter().cloned().fold(Script::sse(), Script::step).gate("rest");
+        rest.iter().cloned().fold(held, Script::step)
+    });
+    let gate = gate(&upstream, Options::default());
+    let [(path, body), ..] = questions(true);
+    let mut answer = gate.post(path, &body).await;
+    let before = answer.until("aris").await;
+    assert!(before.contains("Let m") && before.contains("get_weather"), "{before}");
+    assert!(!before.contains("message_stop"), "{before}");
+    upstream.open("rest");
+    assert!(answer.text().await.contains("message_stop"));
+}
+
+#[tokio::test]
+async fn a_host_that_breaks_off_is_an_error_and_no_finished_call() {
+    // T17
+    let upstream = ScriptedUpstream::start().await;
+    upstream.always(|received| {
+        let script = say(received, CALL, "stop");
+        let steps: Vec<_> = script.steps().cloned().collect();
+        steps[..steps.len() - 6].iter().cloned().fold(Script::sse(), Script::step).cut()
+    });
+    let gate = gate(&upstream, Options::default());
+    let [(path, body), ..] = questions(true);
+    let stream = gate.post(path, &body).await.text().await;
+    assert!(stream.contains("event: error") && !stream.contains("message_stop"), "{stream}");
+}
+
+#[tokio::test]
+async fn a_host_that_talks_on_after_its_calls_is_left() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
         let script = say(received, &format!("{CALL}\nResult: sunny, as I made up."), "stop");
@@ -258,6 +294,28 @@ async fn a_value_that_a_call_lacks_is_asked_for_once() {
         assert_eq!(arguments, json!({ "days": 3, "city": "Paris" }));
     }
     assert_eq!(upstream.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn only_one_value_a_turn_is_asked_for() {
+    // P26
+    let upstream = ScriptedUpstream::start().await;
+    upstream.always(|received| {
+        let is_question = String::from_utf8_lossy(&received.body).contains("lacks its required parameter");
+        let lacking = "<invoke name=\"get_weather\">\n<parameter name=\"days\">3</parameter>\n</invoke>\n";
+        if is_question {
+            say(received, "Paris", "stop")
+        } else {
+            say(received, &format!("§\n{lacking}{lacking}"), "stop")
+        }
+    });
+    let gate = gate(&upstream, Options::default());
+    let [(path, body), ..] = questions(false);
+    let reply = gate.post(path, &body).await.json().await;
+    let inputs: Vec<&Value> =
+        reply["content"].as_array().expect("blocks").iter().map(|call| &call["input"]).collect();
+    assert_eq!(inputs, [&json!({ "days": 3, "city": "Paris" }), &json!({ "days": 3 })]);
+    assert_eq!(upstream.requests().len(), 2);
 }
 
 #[tokio::test]
@@ -317,13 +375,12 @@ async fn a_model_that_must_call_and_does_not_is_told_once() {
 
 #[tokio::test]
 async fn a_request_without_tools_is_relayed_byte_for_byte() {
+    const REPLY: &str = r#"{"id":"c1", "object":"chat.completion","created":1,"model":"m","odd":1.50,"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
     let upstream = ScriptedUpstream::start().await;
-    upstream.always(|received| say(received, "hi", "stop"));
+    upstream.on(Script::json(200, REPLY));
     let gate = gate(&upstream, Options::default());
     let body = json!({ "model": "text", "messages": [{ "role": "user", "content": "hello" }], "odd": 1.50 });
-    let reply = gate.post("/v1/chat/completions", &body).await;
-    assert_eq!(reply.status(), 200);
-    assert_eq!(reply.json().await["choices"][0]["message"]["content"], "hi");
+    assert_eq!(gate.post("/v1/chat/completions", &body).await.text().await, REPLY);
     assert_eq!(upstream.next_request().await.body, body.to_string());
 }
 
