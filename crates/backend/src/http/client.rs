@@ -2,28 +2,17 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use http_body_util::Full;
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use secrecy::ExposeSecret;
 use thiserror::Error;
 use toolgate_model::DialectId;
 
+use super::pool::Pool;
 use crate::config::UpstreamConfig;
-
-/// Keeps connections to a host and sends requests over them.
-pub(super) type Client = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
-
-/// Connections kept open while nobody uses them, so that a burst finds them again.
-const MAX_IDLE_CONNECTIONS: usize = 256;
-
-/// Under the minute after which common load balancers close a silent connection.
-const IDLE_CONNECTION: Duration = Duration::from_secs(50);
 
 /// Detects hosts that vanished without a word.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
@@ -110,8 +99,8 @@ pub enum AssembleError {
     },
 }
 
-/// The client for a host. No connection is opened yet.
-pub(super) fn connect(config: &UpstreamConfig, tls: &Tls) -> Client {
+/// The connections to a host, none of them open yet.
+pub(super) fn pool(config: &UpstreamConfig, tls: &Tls) -> Result<Pool, AssembleError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -123,12 +112,16 @@ pub(super) fn connect(config: &UpstreamConfig, tls: &Tls) -> Client {
         .enable_http1()
         .enable_http2()
         .wrap_connector(tcp);
-    hyper_util::client::legacy::Client::builder(TokioExecutor::new())
-        .pool_idle_timeout(IDLE_CONNECTION)
-        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
-        .pool_timer(TokioTimer::new())
-        .timer(TokioTimer::new())
-        .build(connector)
+    let refused =
+        || AssembleError::BadUrl { upstream: config.name.to_string(), base_url: config.base_url.to_string() };
+    let authority = config.base_url.authority().ok_or_else(refused)?;
+    // Not the authority as it stands: it may begin with a name and password.
+    let name = match authority.port() {
+        Some(port) => format!("{}:{port}", authority.host()),
+        None => authority.host().to_owned(),
+    };
+    let name = HeaderValue::try_from(name).map_err(|_| refused())?;
+    Ok(Pool::new(connector, config.base_url.clone(), name))
 }
 
 /// The base URL followed by `path`; a query of the base URL stays at the end.

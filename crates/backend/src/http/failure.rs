@@ -9,6 +9,7 @@ use http::header::LOCATION;
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::body::HostBody;
+use super::pool::PoolError;
 
 /// How long the rest of an error answer is waited for.
 pub(super) const MAX_ERROR_WAIT: Duration = Duration::from_secs(10);
@@ -26,8 +27,8 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn unreachable(&self, error: hyper_util::client::legacy::Error) -> TurnError {
-        let what = if error.is_connect() {
+    pub(super) fn unreachable(&self, error: PoolError) -> TurnError {
+        let what = if matches!(error, PoolError::Connect(_)) {
             "cannot be reached: check its base_url and that it runs"
         } else {
             "closed the connection before it answered: try again"

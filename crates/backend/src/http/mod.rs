@@ -5,6 +5,7 @@ mod calls;
 mod client;
 mod events;
 mod failure;
+mod pool;
 mod prepare;
 mod relay;
 mod retry;
@@ -25,9 +26,9 @@ use toolgate_dialect::UpstreamDialect;
 use toolgate_model::{Delivery, DialectId, Translated, TurnError};
 
 use self::body::HostBody;
-use self::client::Client;
 use self::events::HostEvents;
 use self::failure::Host;
+use self::pool::Pool;
 use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
 use crate::config::{Retry, Timeouts, UpstreamConfig};
@@ -49,7 +50,7 @@ pub(crate) struct Upstream {
 struct Inner {
     host: Host,
     dialect: &'static dyn UpstreamDialect,
-    client: Client,
+    pool: Pool,
     turns: Uri,
     /// Where input tokens are counted, for dialects that can.
     count: Option<Uri>,
@@ -76,7 +77,7 @@ impl Upstream {
         let inner = Inner {
             host: Host { name: Arc::from(config.name.as_str()) },
             dialect,
-            client: client::connect(config, tls),
+            pool: client::pool(config, tls)?,
             turns,
             count,
             headers: client::headers(config, dialect.id())?,
@@ -216,7 +217,7 @@ impl Inner {
                 headers.insert(name, value.clone());
             }
         }
-        let response = self.client.request(request).await.map_err(|error| self.host.unreachable(error))?;
+        let response = self.pool.request(request).await.map_err(|error| self.host.unreachable(error))?;
         if response.status() == StatusCode::OK {
             return Ok(response);
         }
