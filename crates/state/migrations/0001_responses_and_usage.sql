@@ -1,4 +1,4 @@
--- Types and syntax that SQLite and Postgres read alike. Times are Unix milliseconds.
+-- Types and syntax that SQLite and Postgres read alike, but for WITHOUT ROWID. Times are Unix milliseconds.
 -- An applied migration is never edited (its checksum is kept in the database): add a new file.
 
 CREATE TABLE responses (
@@ -15,8 +15,8 @@ CREATE TABLE responses (
 CREATE INDEX responses_by_age ON responses (created_at_ms);
 
 CREATE TABLE usage_records (
-    turn_id         TEXT    NOT NULL PRIMARY KEY,
     at_ms           BIGINT  NOT NULL,
+    turn_id         TEXT    NOT NULL,
     caller          TEXT    NOT NULL,
     model           TEXT    NOT NULL,
     upstream        TEXT    NOT NULL,
@@ -27,8 +27,8 @@ CREATE TABLE usage_records (
     cache_write     BIGINT  NOT NULL,
     output          BIGINT  NOT NULL,
     duration_ms     BIGINT  NOT NULL,
-    first_event_ms  BIGINT
-);
-
--- For summaries since a moment, and for pruning.
-CREATE INDEX usage_records_by_time ON usage_records (at_ms);
+    first_event_ms  BIGINT,
+    -- By time, for summaries since a moment and for pruning. One tree to write to instead of three: every turn
+    -- writes here.
+    PRIMARY KEY (at_ms, turn_id)
+) WITHOUT ROWID;

@@ -26,8 +26,8 @@ const COLUMNS: usize = 13;
 static INSERTS: LazyLock<[String; ROWS_PER_INSERT.len()]> = LazyLock::new(|| ROWS_PER_INSERT.map(insert_sql));
 
 const PRUNE: &str = "
-    DELETE FROM usage_records WHERE turn_id IN
-        (SELECT turn_id FROM usage_records WHERE at_ms < $1 LIMIT $2)";
+    DELETE FROM usage_records WHERE (at_ms, turn_id) IN
+        (SELECT at_ms, turn_id FROM usage_records WHERE at_ms < $1 LIMIT $2)";
 
 macro_rules! summary_sql {
     ($group:literal) => {
@@ -165,7 +165,7 @@ fn insert_sql(rows: usize) -> String {
     format!(
         "INSERT INTO usage_records (turn_id, at_ms, caller, model, upstream, dialect, status,
             input, cache_read, cache_write, output, duration_ms, first_event_ms)
-        VALUES {} ON CONFLICT (turn_id) DO NOTHING",
+        VALUES {} ON CONFLICT (at_ms, turn_id) DO NOTHING",
         values.join(", ")
     )
 }
