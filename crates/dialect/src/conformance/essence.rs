@@ -1,9 +1,7 @@
 //! What a request or reply says in any dialect: the texts, thoughts, calls and results, without the wrapping.
 
 use serde_json::Value;
-use toolgate_model::{
-    Block, CallKind, Document, Message, Part, Reply, Source, StopReason, ToolCall, TurnRequest,
-};
+use toolgate_model::{Block, Document, Message, Part, Reply, Source, StopReason, ToolCall, TurnRequest};
 
 /// What a conversation says, one line a thing.
 pub fn of_request(request: &TurnRequest) -> Vec<String> {
@@ -14,7 +12,7 @@ pub fn of_request(request: &TurnRequest) -> Vec<String> {
             Message::System(message) => parts("system", &message.content, &mut said),
             Message::User(message) => parts("user", &message.content, &mut said),
             Message::Assistant(message) => {
-                message.content.iter().for_each(|block| self::block(block, &mut said));
+                message.content.iter().for_each(|block| self::block(block, &mut said))
             }
             Message::ToolResults(results) => {
                 results.results.iter().for_each(|result| parts("result", &result.content, &mut said));
@@ -82,7 +80,7 @@ fn say(who: &str, text: &str, said: &mut Vec<String>) {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     match said.last_mut() {
         Some(last) if last.starts_with(who) && last[who.len()..].starts_with(": ") => {
-            last.push_str(&squeezed);
+            last.push_str(&squeezed)
         }
         _ => said.push(format!("{who}: {squeezed}")),
     }
@@ -90,10 +88,6 @@ fn say(who: &str, text: &str, said: &mut Vec<String>) {
 
 /// A dialect without custom tools wraps their text as the only field `input`.
 fn arguments(call: &ToolCall) -> Value {
-    // Dialects without custom tools carry their text in an object.
-    if call.kind == CallKind::Custom {
-        return serde_json::json!({ "input": call.arguments });
-    }
     match serde_json::from_str::<Value>(&call.arguments) {
         Ok(Value::Object(fields))
             if fields.len() == 1 && fields.get("input").is_some_and(Value::is_string) =>
