@@ -12,7 +12,7 @@ pub fn of_request(request: &TurnRequest) -> Vec<String> {
             Message::System(message) => parts("system", &message.content, &mut said),
             Message::User(message) => parts("user", &message.content, &mut said),
             Message::Assistant(message) => {
-                message.content.iter().for_each(|block| self::block(block, &mut said))
+                message.content.iter().for_each(|block| self::block(block, &mut said));
             }
             Message::ToolResults(results) => {
                 results.results.iter().for_each(|result| parts("result", &result.content, &mut said));
@@ -80,7 +80,7 @@ fn say(who: &str, text: &str, said: &mut Vec<String>) {
     let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     match said.last_mut() {
         Some(last) if last.starts_with(who) && last[who.len()..].starts_with(": ") => {
-            last.push_str(&squeezed)
+            last.push_str(&squeezed);
         }
         _ => said.push(format!("{who}: {squeezed}")),
     }
