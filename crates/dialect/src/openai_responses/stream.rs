@@ -74,6 +74,9 @@ fn told_error(data: &str) -> TurnError {
 
 impl StreamReader {
     fn event(&mut self, kind: &str, data: &str, out: Out<'_>) -> Result<(), TurnError> {
+        if self.phase == Phase::Before && is_content(kind) {
+            self.start(unknown_head(), out);
+        }
         match kind {
             "response.output_text.delta" => self.items.prose(BlockStart::Text, read(data)?, out),
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
@@ -100,7 +103,6 @@ impl StreamReader {
             }
             "response.output_item.added" => {
                 let event: ItemEvent = read(data)?;
-                self.start(unknown_head(), out);
                 event.item.map_or(Ok(()), |item| self.items.announced(event.output_index, item, out))
             }
             "response.content_part.added" => self.items.part_added(read(data)?, out),
@@ -153,7 +155,15 @@ impl StreamReader {
     }
 }
 
-/// Of a host that begins with an item.
+/// Whether an event tells a part of the reply: some hosts begin with one.
+fn is_content(kind: &str) -> bool {
+    let families =
+        ["output_", "content_part.", "reasoning_", "refusal.", "function_call_", "custom_tool_call_"];
+    let rest = kind.strip_prefix("response.").unwrap_or_default();
+    families.iter().any(|family| rest.starts_with(family))
+}
+
+/// Of a host that begins with content.
 fn unknown_head() -> ReplyHead {
     ReplyHead { extras: Extras::marked(ID, Fields::new()), ..ReplyHead::default() }
 }

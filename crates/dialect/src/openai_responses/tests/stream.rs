@@ -68,6 +68,16 @@ fn a_reply_starts_once() {
     assert!(matches!(events.as_slice(), [TurnEvent::Started(_), TurnEvent::Finished(_)]));
 }
 
+#[test]
+fn a_host_may_begin_with_content() {
+    let part = json!({ "type": "response.content_part.added", "output_index": 0, "content_index": 0,
+                       "part": { "type": "output_text", "text": "" } });
+    for first in [part, text(0, "h")] {
+        let reply = folded(&[first, text(0, "i"), completed(json!([]))]);
+        assert!(said(&reply)[0].ends_with('i'), "{reply:?}");
+    }
+}
+
 /// T5 T6
 #[test]
 fn interleaved_items_come_one_after_another() {
