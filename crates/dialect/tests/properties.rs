@@ -101,6 +101,17 @@ proptest! {
     }
 }
 
+#[test]
+fn an_error_always_says_something() {
+    for (name, dialect) in &ALL {
+        for body in ["", "\"\"", "{}", r#"{"error":""}"#, r#"{"error":{"message":""}}"#, r#"{"message":""}"#]
+        {
+            let error = dialect.upstream.read_error(500, body.as_bytes());
+            assert!(!error.message.is_empty(), "{name}: {body}");
+        }
+    }
+}
+
 fn json(bytes: &[u8]) -> serde_json::Value {
     serde_json::from_slice(bytes).unwrap()
 }

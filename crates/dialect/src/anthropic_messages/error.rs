@@ -91,7 +91,10 @@ pub(super) fn write(error: &TurnError) -> Vec<u8> {
 }
 
 fn into_error(kind: ErrorKind, error: ErrorIn, otherwise: &str) -> TurnError {
-    let mut failed = TurnError::new(kind, error.message.unwrap_or_else(|| otherwise.to_owned()));
+    let mut failed = TurnError::new(
+        kind,
+        error.message.filter(|told| !told.is_empty()).unwrap_or_else(|| otherwise.to_owned()),
+    );
     let stated = error.code.and_then(|code| match code {
         Value::String(code) => Some(code),
         Value::Number(code) => Some(code.to_string()),

@@ -64,7 +64,7 @@ fn from_json(json: &Value) -> Option<TurnError> {
         Some(detail) => detail,
     };
     let message = match detail.as_str() {
-        Some(text) => text.to_owned(),
+        Some(_) => words(detail)?,
         None => ["message", "detail", "error", "msg"].iter().find_map(|name| words(detail.get(*name)?))?,
     };
     let code = match detail.get("code") {

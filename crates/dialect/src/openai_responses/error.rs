@@ -73,6 +73,7 @@ pub(super) fn from_value(told: &Value, status: Option<u16>) -> TurnError {
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     });
     let message = text("message").or_else(|| text("detail")).or_else(|| told.as_str());
+    let message = message.filter(|told| !told.is_empty());
     let kind = kind_of(text("type").unwrap_or_default(), code.as_deref().unwrap_or_default(), status);
     let mut error =
         TurnError::new(kind, message.unwrap_or("the host reports an error and does not say which"));
