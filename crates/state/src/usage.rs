@@ -23,7 +23,7 @@ pub(crate) const FIRST_FAILURE_STATUS: u16 = 400;
 pub trait UsageStore: Send + Sync {
     /// Keeps all these records in one transaction: all or none.
     ///
-    /// A turn counts once: a record whose turn id is already kept changes nothing, so a batch whose fate is
+    /// A turn counts once: a record whose time and turn id are already kept changes nothing, so a batch whose fate is
     /// unknown may be sent again.
     fn record_usage(&self, records: Vec<UsageRecord>) -> BoxFuture<'_, Result<(), StoreError>>;
 
