@@ -176,13 +176,14 @@ impl Responses {
 #[derive(Debug, Default)]
 struct Usage {
     records: VecDeque<UsageRecord>,
-    turns: HashSet<Uuid>,
+    /// What makes a record the same, as in the other stores: its time and its turn.
+    turns: HashSet<(UnixMillis, Uuid)>,
     warned: bool,
 }
 
 impl Usage {
     fn add(&mut self, record: UsageRecord) {
-        if !self.turns.insert(record.turn_id) {
+        if !self.turns.insert((record.at, record.turn_id)) {
             return;
         }
         self.records.push_back(record);
@@ -190,7 +191,7 @@ impl Usage {
             return;
         }
         if let Some(oldest) = self.records.pop_front() {
-            self.turns.remove(&oldest.turn_id);
+            self.turns.remove(&(oldest.at, oldest.turn_id));
         }
         if !self.warned {
             self.warned = true;
@@ -218,7 +219,7 @@ impl Usage {
         self.records.retain(|record| {
             let keep = record.at >= older_than;
             if !keep {
-                turns.remove(&record.turn_id);
+                turns.remove(&(record.at, record.turn_id));
             }
             keep
         });

@@ -72,6 +72,9 @@ fn a_turn_counts_once(store: &dyn Store) -> Outcome<'_> {
         store.record_usage(vec![record(1, 1), record(2, 1)]).await?;
         store.record_usage(vec![record(2, 1), record(3, 1), record(3, 1)]).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(3, 0)]);
+        // The same turn at another time is another record, in every store.
+        store.record_usage(vec![record(3, 2)]).await?;
+        assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(4, 0)]);
         Ok(())
     })
 }
