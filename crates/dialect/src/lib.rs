@@ -11,6 +11,7 @@
 pub mod anthropic_messages;
 pub mod conformance;
 pub mod frame;
+mod json;
 pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;

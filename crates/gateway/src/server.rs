@@ -1,12 +1,12 @@
 //! Listening, serving on several threads, and ending well.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use axum::extract::Request;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use thiserror::Error;
@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use toolgate_backend::config::BackendConfig;
 use toolgate_backend::{AssembleError, Router, Tls};
 use toolgate_state::{Store, UsageLog};
-use tower::ServiceExt;
 
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
@@ -195,14 +194,11 @@ impl Connection {
             let routes = routes.clone();
             let worker = Arc::clone(&worker);
             async move {
-                match worker.shared.door.open(&request, peer) {
-                    Ok(caller) => {
-                        let mut request: Request = request.map(axum::body::Body::new);
-                        request.extensions_mut().insert(caller);
-                        routes.oneshot(request).await
-                    }
-                    Err(error) => Ok(http::refuse(&request, &error)),
-                }
+                let response = match worker.shared.door.open(&request, peer) {
+                    Ok(caller) => http::answer(worker, routes, caller, request).await,
+                    Err(error) => http::refuse(&request, &error),
+                };
+                Ok::<_, Infallible>(response)
             }
         });
         let mut server = auto::Builder::new(tasks.clone());

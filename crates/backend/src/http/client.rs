@@ -1,5 +1,6 @@
 //! Connections to a host, and what every request to it carries.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
@@ -100,7 +101,7 @@ pub enum AssembleError {
 }
 
 /// The connections to a host, none of them open yet.
-pub(super) fn pool(config: &UpstreamConfig, tls: &Tls) -> Result<Pool, AssembleError> {
+pub(super) fn pool(config: &UpstreamConfig, tls: &Tls) -> Result<Arc<Pool>, AssembleError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);

@@ -1,10 +1,12 @@
 //! A host that speaks one of our dialects over HTTP.
 
+mod ask;
 mod body;
 mod calls;
 mod client;
 mod events;
 mod failure;
+mod h1;
 mod pool;
 mod prepare;
 mod relay;
@@ -18,17 +20,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use serde::Deserialize;
 use toolgate_dialect::UpstreamDialect;
 use toolgate_model::{Delivery, DialectId, Translated, TurnError};
 
+use self::ask::Ask;
 use self::body::HostBody;
 use self::events::HostEvents;
 use self::failure::Host;
-use self::pool::Pool;
+use self::pool::{Arriving, Pool};
 use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
 use crate::config::{Retry, Timeouts, UpstreamConfig};
@@ -50,7 +51,7 @@ pub(crate) struct Upstream {
 struct Inner {
     host: Host,
     dialect: &'static dyn UpstreamDialect,
-    pool: Pool,
+    pool: Arc<Pool>,
     turns: Uri,
     /// Where input tokens are counted, for dialects that can.
     count: Option<Uri>,
@@ -98,7 +99,7 @@ impl Backend for Upstream {
     fn count_tokens(&self, turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
-            let uri = inner.count.clone()?;
+            let uri = inner.count.as_ref()?;
             Some(inner.count_tokens(uri, &turn).await)
         })
     }
@@ -140,7 +141,7 @@ impl Inner {
             Delivery::Whole => "application/json",
             Delivery::Stream(_) => "text/event-stream",
         };
-        let response = self.send(self.turns.clone(), turn, prepared.body.clone(), accept).await?;
+        let response = self.send(&self.turns, turn, prepared.body.clone(), accept).await?;
         let mut losses = prepared.losses.clone();
         let form = ReplyForm::of(response.headers(), turn.request.delivery);
         let body = HostBody::new(response.into_body(), &self.host, self.timeouts.idle);
@@ -184,7 +185,7 @@ impl Inner {
         Ok(AnswerBody::Whole(WholeBody { bytes, reading }))
     }
 
-    async fn count_tokens(&self, uri: Uri, turn: &Turn) -> Result<u64, TurnError> {
+    async fn count_tokens(&self, uri: &Uri, turn: &Turn) -> Result<u64, TurnError> {
         #[derive(Deserialize)]
         struct Counted {
             input_tokens: u64,
@@ -201,30 +202,24 @@ impl Inner {
     /// Sends a request and gives the head of a successful answer; every other answer is read as an error.
     async fn send(
         &self,
-        uri: Uri,
+        uri: &Uri,
         turn: &Turn,
         body: Bytes,
         accept: &'static str,
-    ) -> Result<Response<Incoming>, TurnError> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = self.headers.clone();
-        let headers = request.headers_mut();
-        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+    ) -> Result<Response<Arriving>, TurnError> {
+        let mut own_headers = vec![(ACCEPT, HeaderValue::from_static(accept))];
         if turn.dialect == self.dialect.id() {
-            for (name, value) in &turn.headers {
-                headers.insert(name, value.clone());
-            }
+            own_headers.extend(turn.headers.iter().cloned());
         }
-        let response = self.pool.request(request).await.map_err(|error| self.host.unreachable(error))?;
+        let ask = Ask { uri, headers: &self.headers, own_headers, body };
+        let response = self.pool.request(&ask).await.map_err(|error| self.host.unreachable(error))?;
         if response.status() == StatusCode::OK {
             return Ok(response);
         }
         Err(self.refused(response).await)
     }
 
-    async fn refused(&self, response: Response<Incoming>) -> TurnError {
+    async fn refused(&self, response: Response<Arriving>) -> TurnError {
         let (head, incoming) = response.into_parts();
         if head.status.is_redirection() {
             return self.host.redirected(&head.headers);

@@ -4,27 +4,27 @@
 //! HTTP/1.1 connections are a stack, an HTTP/2 connection is shared by everybody.
 
 use std::error::Error;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::HOST;
-use http::uri::PathAndQuery;
-use http::{HeaderValue, Request, Response, Uri};
+use http::{HeaderValue, Method, Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::client::conn::{http1, http2};
+use hyper::client::conn::http2;
 use hyper::rt::Executor;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::{Connection, HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy::connect::{Connection as _, HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use thiserror::Error;
 use tower::ServiceExt;
 
+use super::ask::Ask;
+use super::h1::{Connection, ExchangeError, Reply};
+
 /// Opens connections, encrypted or not.
 pub(super) type Connector = HttpsConnector<HttpConnector>;
-
-type Body = Full<Bytes>;
 
 /// Connections kept while nobody uses them, so that a burst finds them again.
 const MAX_IDLE_CONNECTIONS: usize = 256;
@@ -32,9 +32,8 @@ const MAX_IDLE_CONNECTIONS: usize = 256;
 /// Under the minute after which common load balancers close a silent connection.
 const IDLE_CONNECTION: Duration = Duration::from_secs(50);
 
-/// An idle connection may be closed by the host at the very moment it is used; after this many of them in a row a
-/// new one is opened.
-const MAX_STALE: usize = 3;
+/// How often idle connections are looked through for those that are closed or too old.
+const TIDY_EVERY: Duration = Duration::from_secs(10);
 
 /// Connections to one host.
 pub(super) struct Pool {
@@ -43,20 +42,23 @@ pub(super) struct Pool {
     host: Uri,
     /// What HTTP/1.1 calls it.
     name: HeaderValue,
-    idle: Mutex<Vec<Idle>>,
-    shared: Mutex<Option<http2::SendRequest<Body>>>,
+    idle: Mutex<IdleConnections>,
+    shared: Mutex<Option<http2::SendRequest<Full<Bytes>>>>,
+    myself: Weak<Self>,
 }
 
-/// A connection that carries one exchange at a time; it may still be busy with its last.
-struct Idle {
-    sender: http1::SendRequest<Body>,
-    since: Instant,
+#[derive(Default)]
+struct IdleConnections {
+    /// The one used last is on top.
+    stack: Vec<(Connection, Instant)>,
+    /// True while a task looks after them.
+    is_tended: bool,
 }
 
-/// A connection to send over.
-enum Sender {
-    Exclusive(http1::SendRequest<Body>),
-    Shared(http2::SendRequest<Body>),
+/// The body of an answer, over either kind of connection.
+pub(super) enum Arriving {
+    Exclusive { reply: Reply, pool: Arc<Pool> },
+    Shared(Incoming),
 }
 
 /// Why no answer came.
@@ -67,127 +69,143 @@ pub(super) enum PoolError {
     Connect(#[source] Box<dyn Error + Send + Sync>),
     /// The connection broke before the head of the answer came.
     #[error("the connection broke before an answer came")]
-    Broken(#[source] hyper::Error),
+    Broken(#[source] Box<dyn Error + Send + Sync>),
 }
 
 impl Pool {
     /// No connection is opened yet.
-    pub(super) fn new(connector: Connector, host: Uri, name: HeaderValue) -> Self {
-        Self { connector, host, name, idle: Mutex::default(), shared: Mutex::default() }
+    pub(super) fn new(connector: Connector, host: Uri, name: HeaderValue) -> Arc<Self> {
+        Arc::new_cyclic(|myself| Self {
+            connector,
+            host,
+            name,
+            idle: Mutex::default(),
+            shared: Mutex::default(),
+            myself: Weak::clone(myself),
+        })
     }
 
     /// Sends a request and gives the head of the answer. Dropping the future or the answer's body ends the exchange.
-    pub(super) async fn request(&self, mut request: Request<Body>) -> Result<Response<Incoming>, PoolError> {
-        for _ in 0..MAX_STALE {
-            let Some(sender) = self.take() else { break };
-            match self.send(sender, request).await? {
+    pub(super) async fn request(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Response<Arriving>, PoolError> {
+        if let Some(sender) = self.shared() {
+            match self.send_shared(sender, ask).await? {
                 Sent::Answered(response) => return Ok(response),
-                Sent::Stale(unsent) => request = *unsent,
+                Sent::Stale => *self.shared.lock() = None,
             }
         }
-        let sender = self.connect().await?;
-        match self.send(sender, request).await? {
-            Sent::Answered(response) => Ok(response),
-            Sent::Stale(_) => Err(PoolError::Connect("the host closed a new connection at once".into())),
+        if let Some(connection) = self.take() {
+            return self.send(connection, ask).await;
         }
-    }
-
-    /// A connection that can be used now.
-    fn take(&self) -> Option<Sender> {
-        let mut shared = self.shared.lock();
-        if let Some(sender) = shared.as_ref() {
-            if !sender.is_closed() {
-                return Some(Sender::Shared(sender.clone()));
-            }
-            *shared = None;
-        }
-        drop(shared);
-        let mut idle = self.idle.lock();
-        // The one used last is the one least likely to be closed by now.
-        let at = idle.iter().rposition(|idle| idle.sender.is_ready())?;
-        let found = idle.swap_remove(at);
-        if found.since.elapsed() < IDLE_CONNECTION {
-            return Some(Sender::Exclusive(found.sender));
-        }
-        idle.retain(|idle| !idle.sender.is_closed() && idle.since.elapsed() < IDLE_CONNECTION);
-        None
-    }
-
-    /// Takes a connection back at once: it is found again when its exchange is over.
-    fn give_back(&self, sender: http1::SendRequest<Body>) {
-        let mut idle = self.idle.lock();
-        if idle.len() >= MAX_IDLE_CONNECTIONS {
-            idle.retain(|idle| !idle.sender.is_closed());
-        }
-        if idle.len() < MAX_IDLE_CONNECTIONS {
-            idle.push(Idle { sender, since: Instant::now() });
-        }
-    }
-
-    async fn send(&self, sender: Sender, mut request: Request<Body>) -> Result<Sent, PoolError> {
-        let outcome = match sender {
-            Sender::Exclusive(mut sender) => {
-                let path = request.uri().path_and_query().cloned();
-                *request.uri_mut() = Uri::from(path.unwrap_or(PathAndQuery::from_static("/")));
-                request.headers_mut().insert(HOST, self.name.clone());
-                let outcome = sender.try_send_request(request).await;
-                if outcome.is_ok() {
-                    self.give_back(sender);
-                }
-                outcome
-            }
-            Sender::Shared(mut sender) => {
-                let path = request.uri().path_and_query().cloned();
-                request.headers_mut().remove(HOST);
-                *request.uri_mut() = self.absolute(path);
-                sender.try_send_request(request).await
-            }
-        };
-        match outcome {
-            Ok(response) => Ok(Sent::Answered(response)),
-            Err(mut error) => match error.take_message() {
-                Some(unsent) => Ok(Sent::Stale(Box::new(unsent))),
-                None => Err(PoolError::Broken(error.into_error())),
+        match self.connect().await? {
+            Connected::Exclusive(connection) => self.send(connection, ask).await,
+            Connected::Shared(sender) => match self.send_shared(sender, ask).await? {
+                Sent::Answered(response) => Ok(response),
+                Sent::Stale => Err(PoolError::Connect("the host closed a new connection at once".into())),
             },
         }
     }
 
-    fn absolute(&self, path: Option<PathAndQuery>) -> Uri {
-        let mut parts = self.host.clone().into_parts();
-        parts.path_and_query = path.or(parts.path_and_query);
-        // Scheme, authority and path are all there, which is all that can be missing.
-        Uri::from_parts(parts).unwrap_or_else(|_| self.host.clone())
+    /// Takes a connection back whose exchange is over.
+    pub(super) fn give_back(&self, connection: Connection) {
+        let mut idle = self.idle.lock();
+        if idle.stack.len() < MAX_IDLE_CONNECTIONS {
+            idle.stack.push((connection, Instant::now()));
+        }
+        if !idle.is_tended {
+            idle.is_tended = true;
+            TokioExecutor::new().execute(tend(Weak::clone(&self.myself)));
+        }
     }
 
-    async fn connect(&self) -> Result<Sender, PoolError> {
-        let stream = self.connector.clone().oneshot(self.host.clone()).await.map_err(PoolError::Connect)?;
-        let broken = |error: hyper::Error| PoolError::Connect(error.into());
-        if stream.connected().is_negotiated_h2() {
-            let builder = http2::Builder::new(TokioExecutor::new()).timer(TokioTimer::new()).to_owned();
-            let (sender, connection) = builder.handshake(stream).await.map_err(broken)?;
-            drive(connection);
-            *self.shared.lock() = Some(sender.clone());
-            return Ok(Sender::Shared(sender));
+    /// A connection that can be used now. The one used last is the one least likely to be closed.
+    fn take(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock();
+        while let Some((mut connection, since)) = idle.stack.pop() {
+            if since.elapsed() < IDLE_CONNECTION && connection.is_usable() {
+                return Some(connection);
+            }
         }
-        let (sender, connection) = http1::handshake(stream).await.map_err(broken)?;
-        drive(connection);
-        Ok(Sender::Exclusive(sender))
+        None
     }
+
+    fn shared(&self) -> Option<http2::SendRequest<Full<Bytes>>> {
+        self.shared.lock().as_ref().filter(|sender| !sender.is_closed()).cloned()
+    }
+
+    async fn send(
+        self: &Arc<Self>,
+        connection: Connection,
+        ask: &Ask<'_>,
+    ) -> Result<Response<Arriving>, PoolError> {
+        let broken = |error: ExchangeError| PoolError::Broken(error.into());
+        let (parts, reply) = connection.exchange(ask, &self.name).await.map_err(broken)?;
+        Ok(Response::from_parts(parts, Arriving::Exclusive { reply, pool: Arc::clone(self) }))
+    }
+
+    async fn send_shared(
+        &self,
+        mut sender: http2::SendRequest<Full<Bytes>>,
+        ask: &Ask<'_>,
+    ) -> Result<Sent, PoolError> {
+        let mut request = Request::new(Full::new(ask.body.clone()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = ask.uri.clone();
+        let headers = ask.all_headers().map(|(name, value)| (name.clone(), value.clone()));
+        *request.headers_mut() = headers.collect();
+        match sender.try_send_request(request).await {
+            Ok(response) => Ok(Sent::Answered(response.map(Arriving::Shared))),
+            Err(mut error) => match error.take_message() {
+                Some(_unsent) => Ok(Sent::Stale),
+                None => Err(PoolError::Broken(error.into_error().into())),
+            },
+        }
+    }
+
+    async fn connect(&self) -> Result<Connected, PoolError> {
+        let stream = self.connector.clone().oneshot(self.host.clone()).await.map_err(PoolError::Connect)?;
+        if !stream.connected().is_negotiated_h2() {
+            return Ok(Connected::Exclusive(Connection::new(TokioIo::new(stream))));
+        }
+        let builder = http2::Builder::new(TokioExecutor::new()).timer(TokioTimer::new()).to_owned();
+        let handshake = builder.handshake(stream).await;
+        let (sender, connection) = handshake.map_err(|error| PoolError::Connect(error.into()))?;
+        TokioExecutor::new().execute(async move {
+            if let Err(error) = connection.await {
+                // Whoever used it has been told already.
+                tracing::debug!(%error, "a connection to a host ended");
+            }
+        });
+        *self.shared.lock() = Some(sender.clone());
+        Ok(Connected::Shared(sender))
+    }
+}
+
+/// A new connection.
+enum Connected {
+    /// Carries one exchange at a time.
+    Exclusive(Connection),
+    Shared(http2::SendRequest<Full<Bytes>>),
 }
 
 /// What became of a request.
 enum Sent {
-    Answered(Response<Incoming>),
+    Answered(Response<Arriving>),
     /// The connection was closed before any of it was sent.
-    Stale(Box<Request<Body>>),
+    Stale,
 }
 
-/// Lets a connection run until it ends.
-fn drive(connection: impl Future<Output = Result<(), hyper::Error>> + Send + 'static) {
-    TokioExecutor::new().execute(async move {
-        if let Err(error) = connection.await {
-            // Whoever used it has been told already.
-            tracing::debug!(%error, "a connection to a host ended");
+/// Closes what nobody used for a while, until nothing is left: an idle connection that its host has closed would
+/// otherwise keep its socket until the next request.
+async fn tend(pool: Weak<Pool>) {
+    loop {
+        tokio::time::sleep(TIDY_EVERY).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut idle = pool.idle.lock();
+        idle.stack
+            .retain_mut(|(connection, since)| since.elapsed() < IDLE_CONNECTION && connection.is_usable());
+        if idle.stack.is_empty() {
+            idle.is_tended = false;
+            return;
         }
-    });
+    }
 }

@@ -11,7 +11,7 @@ use super::ID;
 use super::block::{read_said, report_refusal, write_call, write_opaque, write_reasoning, write_text};
 use super::usage::UsageOut;
 use super::wire::{BlockOut, MessageHeadIn, UsageIn, extras};
-use crate::ReplyContext;
+use crate::{ReplyContext, json};
 
 /// What every reply's id begins with.
 const ID_PREFIX: &str = "msg_";
@@ -20,11 +20,10 @@ const LATE_FIELDS: [&str; 3] = ["container", "context_management", "stop_details
 
 /// Reads a host's reply.
 pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let message: MessageHeadIn = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        TurnError::upstream(format!("the host's reply is no message of the Messages API (at {path})"))
-            .caused_by(error.into_inner())
+    let message: MessageHeadIn = json::read(body).map_err(|error| {
+        let at = error.place.map_or_else(String::new, |place| format!(" (at {place})"));
+        TurnError::upstream(format!("the host's reply is no message of the Messages API{at}"))
+            .caused_by(error.cause)
     })?;
     let (head, blocks, stop) = split(message)?;
     let blocks = blocks.ok_or_else(|| TurnError::upstream("the host's reply has no `content`"))?;

@@ -15,6 +15,7 @@ use super::wire::{
     BlockIn, ContentIn, MessageIn, OutputFormatIn, RequestIn, RoleIn, ToolChoiceFields, ToolChoiceIn, ToolIn,
     ToolResultIn, extras,
 };
+use crate::json::{self, Unreadable};
 
 /// What Claude Code puts before its system prompt, different in every request: it means something to Anthropic
 /// only, and anywhere else it would spoil the prompt cache. // T29
@@ -38,20 +39,11 @@ pub(super) fn read_to_count(body: &[u8]) -> Result<Translated<TurnRequest>, Turn
 }
 
 fn parse(body: &[u8]) -> Result<RequestIn, TurnError> {
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let request = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        let cause = error.into_inner();
-        if path == "." || path == "?" {
-            return TurnError::invalid(format!("reading the request body: {cause}")).caused_by(cause);
-        }
-        TurnError::invalid_param(path.clone(), format!("{path}: {cause}")).caused_by(cause)
-    })?;
-    deserializer.end().map_err(|error| {
-        TurnError::invalid(format!("reading the request body: {error}; send one JSON object"))
-            .caused_by(error)
-    })?;
-    Ok(request)
+    json::read(body).map_err(|Unreadable { place, cause }| match place {
+        None => TurnError::invalid(format!("reading the request body: {cause}; send one JSON object"))
+            .caused_by(cause),
+        Some(place) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")).caused_by(cause),
+    })
 }
 
 fn convert(request: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {

@@ -13,6 +13,7 @@ use super::fields::{extras, take_object};
 use super::usage::{UsageIn, UsageOut};
 use super::wire::AssistantIn;
 use super::{ID, Origin, error, marks};
+use crate::json::{self, Unreadable};
 use crate::{NameMap, ReplyContext};
 
 #[derive(Deserialize)]
@@ -39,8 +40,7 @@ struct ChoiceIn {
 
 /// Reads a reply. With several choices the first is read; asking for several is the gateway's business.
 pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
-    let mut json = serde_json::Deserializer::from_slice(body);
-    let wire: ReplyIn = serde_path_to_error::deserialize(&mut json).map_err(|cause| no_reply(body, cause))?;
+    let wire: ReplyIn = json::read(body).map_err(|error| no_reply(body, error))?;
     let ReplyIn { id, _object: _, created, model, choices, usage, extra } = wire;
     let mut losses = Losses::default();
     let mut chosen = None;
@@ -78,17 +78,16 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
 }
 
 /// A host may answer 200 and tell an error, or answer something else altogether.
-fn no_reply(body: &[u8], cause: serde_path_to_error::Error<serde_json::Error>) -> TurnError {
+fn no_reply(body: &[u8], error: Unreadable) -> TurnError {
     let says_error = serde_json::from_slice::<Value>(body)
         .is_ok_and(|body| body.get("error").is_some_and(|error| !error.is_null()));
     if says_error {
         return error::read_in_band(&String::from_utf8_lossy(body));
     }
-    let path = cause.path().to_string();
-    let at = if path == "." { String::new() } else { format!(" at {path}") };
+    let at = error.place.map_or_else(String::new, |place| format!(" at {place}"));
     let message =
         format!("the host's answer is no chat completion{at}; check the upstream's dialect and base_url");
-    TurnError::upstream(message).caused_by(cause.into_inner())
+    TurnError::upstream(message).caused_by(error.cause)
 }
 
 /// Seconds since 1970; some hosts send fractions.

@@ -15,30 +15,26 @@ use super::wire::{
     FormatIn, FunctionResultIn, MessageIn, PlainIn, RequestIn, SchemaIn, StreamOptionsIn, ToolResultIn,
 };
 use super::{ID, assistant, content, marks, tools};
+use crate::json::{self, Unreadable};
 
 /// Reads a request body; an error names the field at fault.
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
-    let mut json = serde_json::Deserializer::from_slice(body);
-    let wire: RequestIn = serde_path_to_error::deserialize(&mut json).map_err(unreadable)?;
-    json.end().map_err(|error| {
-        TurnError::invalid("the request body goes on after its JSON object").caused_by(error)
-    })?;
+    let wire: RequestIn = json::read(body).map_err(unreadable)?;
     if wire.messages.is_empty() {
         return Err(TurnError::invalid_param("messages", "messages: give at least one message"));
     }
     translate(wire)
 }
 
-fn unreadable(error: serde_path_to_error::Error<serde_json::Error>) -> TurnError {
-    let path = error.path().to_string();
-    let cause = error.into_inner();
+fn unreadable(error: Unreadable) -> TurnError {
+    let Unreadable { place, cause } = error;
     if cause.is_syntax() || cause.is_eof() {
         return TurnError::invalid(format!("the request body is not valid JSON: {cause}")).caused_by(cause);
     }
-    if path == "." {
-        return TurnError::invalid(format!("the request body cannot be read: {cause}")).caused_by(cause);
+    match place {
+        None => TurnError::invalid(format!("the request body cannot be read: {cause}")).caused_by(cause),
+        Some(place) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")).caused_by(cause),
     }
-    TurnError::invalid_param(path.clone(), format!("{path}: {cause}")).caused_by(cause)
 }
 
 fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {

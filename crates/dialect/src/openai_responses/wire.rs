@@ -9,22 +9,20 @@ use serde_json::{Number, Value};
 use toolgate_model::json::{Tagged, read_tagged};
 use toolgate_model::{ErrorKind, Fields, TurnError};
 
+use crate::json::{self, Unreadable};
+
 /// Reads a JSON text; the error names the field at fault.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, TurnError> {
-    let mut json = serde_json::Deserializer::from_slice(body);
-    let read = serde_path_to_error::deserialize(&mut json);
-    read.map_err(|error| {
-        let path = error.path().to_string();
-        let inner = error.inner().to_string();
-        match inner.strip_prefix("missing field `").and_then(|rest| rest.split_once('`')) {
-            Some((field, _)) => {
-                let place = if path == "." { field.to_owned() } else { format!("{path}.{field}") };
+    json::read(body).map_err(|Unreadable { place, cause }| {
+        let cause = cause.to_string();
+        let missing = cause.strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
+        match (missing, place) {
+            (Some((field, _)), place) => {
+                let place = place.map_or_else(|| field.to_owned(), |place| format!("{place}.{field}"));
                 TurnError::invalid_param(place.clone(), format!("{place}: field required"))
             }
-            None if path == "." => {
-                TurnError::invalid(format!("the body is not what this API expects: {inner}"))
-            }
-            None => TurnError::invalid_param(path.clone(), format!("{path}: {inner}")),
+            (None, None) => TurnError::invalid(format!("the body is not what this API expects: {cause}")),
+            (None, Some(place)) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")),
         }
     })
 }

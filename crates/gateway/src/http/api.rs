@@ -16,6 +16,16 @@ pub(crate) enum Api {
 }
 
 impl Api {
+    /// The API whose turns are asked for at this path.
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        match path {
+            "/v1/messages" => Some(Self::Messages),
+            "/v1/chat/completions" => Some(Self::Chat),
+            "/v1/responses" => Some(Self::Responses),
+            _ => None,
+        }
+    }
+
     /// The API a request means, so that even a refusal speaks its language.
     pub(crate) fn of<B>(request: &Request<B>) -> Self {
         let path = request.uri().path();

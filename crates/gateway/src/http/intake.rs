@@ -1,11 +1,11 @@
 //! Takes a request's body in, within its bound.
 
-use axum::body::Body;
-use axum::extract::Request;
+use std::error::Error;
+
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use http_body::Body as _;
+use http::{Request, StatusCode};
+use http_body::Body;
 use http_body_util::BodyExt;
 use toolgate_model::{ErrorKind, TurnError};
 
@@ -14,7 +14,10 @@ use toolgate_model::{ErrorKind, TurnError};
 const MAX_DISCARDED_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The body, if it says it is JSON and is not larger than `limit`.
-pub(crate) async fn read_body(request: Request, limit: usize) -> Result<Bytes, TurnError> {
+pub(crate) async fn read_body<B>(request: Request<B>, limit: usize) -> Result<Bytes, TurnError>
+where
+    B: Body<Data = Bytes, Error: Error + Send + Sync + 'static> + Unpin,
+{
     check_media_type(&request)?;
     let mut body = request.into_body();
     if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
@@ -22,6 +25,9 @@ pub(crate) async fn read_body(request: Request, limit: usize) -> Result<Bytes, T
         return Err(too_large(limit));
     }
     let Some(mut whole) = next(&mut body).await? else { return Ok(Bytes::new()) };
+    if body.is_end_stream() {
+        return if whole.len() > limit { Err(too_large(limit)) } else { Ok(whole) };
+    }
     let mut joined = BytesMut::new();
     while let Some(more) = next(&mut body).await? {
         if joined.is_empty() {
@@ -36,7 +42,10 @@ pub(crate) async fn read_body(request: Request, limit: usize) -> Result<Bytes, T
     Ok(if joined.is_empty() { whole } else { joined.freeze() })
 }
 
-async fn next(body: &mut Body) -> Result<Option<Bytes>, TurnError> {
+async fn next<B>(body: &mut B) -> Result<Option<Bytes>, TurnError>
+where
+    B: Body<Data = Bytes, Error: Error + Send + Sync + 'static> + Unpin,
+{
     loop {
         match body.frame().await {
             None => return Ok(None),
@@ -55,7 +64,7 @@ async fn next(body: &mut Body) -> Result<Option<Bytes>, TurnError> {
 }
 
 /// Browsers send other types across sites without asking first.
-fn check_media_type(request: &Request) -> Result<(), TurnError> {
+fn check_media_type<B>(request: &Request<B>) -> Result<(), TurnError> {
     let Some(named) = request.headers().get(CONTENT_TYPE) else { return Ok(()) };
     let media_type = named.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if media_type.eq_ignore_ascii_case("application/json") {
@@ -68,7 +77,10 @@ fn check_media_type(request: &Request) -> Result<(), TurnError> {
     Err(error)
 }
 
-async fn discard(mut body: Body) {
+async fn discard<B>(mut body: B)
+where
+    B: Body<Data = Bytes, Error: Error + Send + Sync + 'static> + Unpin,
+{
     let mut discarded = 0;
     while discarded < MAX_DISCARDED_BYTES {
         match next(&mut body).await {

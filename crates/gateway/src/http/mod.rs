@@ -10,13 +10,15 @@ mod stored;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use http::StatusCode;
+use axum::routing::{any, get, post};
+use axum::{Extension, Router};
 use http::header::CONTENT_TYPE;
+use http::{Method, StatusCode};
+use hyper::body::Incoming;
 use toolgate_model::{ErrorKind, TurnError};
+use tower::ServiceExt;
 
 use crate::service::Worker;
 use crate::turn;
@@ -27,13 +29,34 @@ pub(crate) use door::{Door, Peer};
 pub(crate) use error::{refuse, respond};
 pub(crate) use intake::read_body;
 
-/// All paths of the service.
+/// Answers a request that was let in.
+pub(crate) async fn answer(
+    worker: Arc<Worker>,
+    routes: Router,
+    caller: Caller,
+    request: http::Request<Incoming>,
+) -> Response {
+    if request.method() == Method::POST
+        && let Some(api) = Api::at(request.uri().path())
+    {
+        // Turns are what the gateway is for. They go straight to their work, past a router made for everything.
+        return turn::answer(worker, api, caller, request).await;
+    }
+    let mut request: Request = request.map(axum::body::Body::new);
+    request.extensions_mut().insert(caller);
+    match routes.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+/// All paths of the service but the turns themselves, which never come here.
 pub(crate) fn routes(worker: Arc<Worker>) -> Router {
     Router::new()
-        .route("/v1/messages", post(messages))
+        .route("/v1/messages", any(wrong_method))
         .route("/v1/messages/count_tokens", post(count_tokens))
-        .route("/v1/chat/completions", post(chat_completions))
-        .route("/v1/responses", post(responses))
+        .route("/v1/chat/completions", any(wrong_method))
+        .route("/v1/responses", any(wrong_method))
         .route("/v1/responses/{id}", get(stored::show).delete(stored::delete))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::show))
@@ -44,20 +67,12 @@ pub(crate) fn routes(worker: Arc<Worker>) -> Router {
         .with_state(worker)
 }
 
-async fn messages(State(worker): State<Arc<Worker>>, request: Request) -> Response {
-    turn::answer(worker, Api::Messages, request).await
-}
-
-async fn chat_completions(State(worker): State<Arc<Worker>>, request: Request) -> Response {
-    turn::answer(worker, Api::Chat, request).await
-}
-
-async fn responses(State(worker): State<Arc<Worker>>, request: Request) -> Response {
-    turn::answer(worker, Api::Responses, request).await
-}
-
-async fn count_tokens(State(worker): State<Arc<Worker>>, request: Request) -> Response {
-    turn::count_tokens(worker, request).await
+async fn count_tokens(
+    State(worker): State<Arc<Worker>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
+    turn::count_tokens(worker, caller, request).await
 }
 
 async fn healthz() -> &'static str {

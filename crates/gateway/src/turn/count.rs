@@ -12,7 +12,7 @@ use toolgate_dialect::anthropic_messages;
 use toolgate_model::{TurnError, estimate};
 use uuid::Uuid;
 
-use super::{caller_of, name_request, prepare};
+use super::{name_request, prepare};
 use crate::http::{Api, Caller, read_body, respond};
 use crate::service::Worker;
 
@@ -20,8 +20,7 @@ use crate::service::Worker;
 const COUNTED_BY: HeaderName = HeaderName::from_static("x-toolgate-count");
 
 /// Answers how many input tokens a request has.
-pub(crate) async fn count_tokens(worker: Arc<Worker>, request: Request) -> Response {
-    let caller = caller_of(&request);
+pub(crate) async fn count_tokens(worker: Arc<Worker>, caller: Caller, request: Request) -> Response {
     let id = Uuid::now_v7();
     let mut response = match count(&worker, &caller, request, id).await {
         Ok((count, counted_by)) => {

@@ -11,11 +11,11 @@ mod whole;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::Request;
 use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, Request};
+use hyper::body::Incoming;
 use toolgate_backend::{Answer, AnswerBody};
 use toolgate_model::{Delivery, ErrorKind, TurnError};
 
@@ -36,8 +36,12 @@ const UPSTREAM: HeaderName = HeaderName::from_static("x-toolgate-upstream");
 const MAX_LOSS_BYTES: usize = 1024;
 
 /// Answers a request for a turn.
-pub(crate) async fn answer(worker: Arc<Worker>, api: Api, request: Request) -> Response {
-    let caller = caller_of(&request);
+pub(crate) async fn answer(
+    worker: Arc<Worker>,
+    api: Api,
+    caller: Caller,
+    request: Request<Incoming>,
+) -> Response {
     let mut record = TurnRecord::begin(&worker.shared, api, &caller);
     let id = record.id();
     let outcome = match begin(&worker, api, &caller, request, &mut record).await {
@@ -94,7 +98,7 @@ async fn begin(
     worker: &Arc<Worker>,
     api: Api,
     caller: &Caller,
-    request: Request,
+    request: Request<Incoming>,
     record: &mut TurnRecord,
 ) -> Result<Begun, TurnError> {
     let headers = prepare::forwarded(request.headers());
@@ -152,11 +156,6 @@ async fn finish(worker: Arc<Worker>, begun: Begun, record: &mut TurnRecord) -> R
             Ok(Reply::Whole(bytes))
         }
     }
-}
-
-fn caller_of(request: &Request) -> Caller {
-    // The door put it there; without a door nobody would be let in.
-    request.extensions().get::<Caller>().cloned().unwrap_or_else(Caller::nobody)
 }
 
 /// Who answered, and what was lost on the way, as far as it is known now.

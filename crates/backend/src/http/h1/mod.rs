@@ -1,0 +1,213 @@
+//! HTTP/1.1 as a client, with no task between the connection and whoever reads from it.
+//!
+//! The task that answers a client writes the request to the host and reads the reply itself. So a chunk of a reply
+//! wakes one task, not two, chunks that came together are read together, and nothing is handed over.
+
+mod framing;
+mod head;
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::HeaderValue;
+use http::response::Parts;
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::rt::TokioIo;
+use thiserror::Error;
+use tokio::io::AsyncWrite;
+use tokio::net::TcpStream;
+use tokio_util::io::poll_read_buf;
+
+use self::framing::{Decoded, Framing, FramingError};
+use self::head::HeadError;
+use super::ask::Ask;
+
+/// Bytes of a host, encrypted or not.
+pub(super) type Wire = TokioIo<MaybeHttpsStream<TokioIo<TcpStream>>>;
+
+/// Room for what is read at once: small while little comes, so that many waiting streams cost little.
+const LEAST_ROOM_BYTES: usize = 2 * 1024;
+
+/// Room once a read has filled all there was.
+const MOST_ROOM_BYTES: usize = 64 * 1024;
+
+/// A body up to this size goes out in one piece with its head.
+const MAX_JOINED_BYTES: usize = 32 * 1024;
+
+/// An open connection, between two exchanges.
+pub(super) struct Connection {
+    /// Boxed, as the state of an encrypted connection is large and connections are handed around.
+    wire: Box<Wire>,
+    /// Came and was not looked at yet.
+    received: BytesMut,
+    room: usize,
+}
+
+/// Why an exchange failed.
+#[derive(Debug, Error)]
+pub(super) enum ExchangeError {
+    #[error("the connection failed")]
+    Io(#[from] io::Error),
+    #[error("the host closed the connection")]
+    Closed,
+    #[error("the host does not speak HTTP as it should")]
+    Head(#[from] HeadError),
+    #[error("the host does not mark the end of its body as it should")]
+    Framing(#[from] FramingError),
+}
+
+impl Connection {
+    pub(super) fn new(wire: Wire) -> Self {
+        Self { wire: Box::new(wire), received: BytesMut::new(), room: LEAST_ROOM_BYTES }
+    }
+
+    /// False if the host has closed the connection, or said something unasked, while it was idle.
+    pub(super) fn is_usable(&mut self) -> bool {
+        // Nobody is to be woken: this only asks what has happened so far.
+        let mut cx = Context::from_waker(Waker::noop());
+        self.received.is_empty() && self.poll_receive(&mut cx).is_pending()
+    }
+
+    /// Sends a request and reads the head of the answer. Dropping the future closes the connection.
+    pub(super) async fn exchange(
+        mut self,
+        ask: &Ask<'_>,
+        host: &HeaderValue,
+    ) -> Result<(Parts, Reply), ExchangeError> {
+        let mut sending = Sending::new(ask, host);
+        let answered = poll_fn(|cx| self.poll_answer(&mut sending, cx)).await?;
+        // A host that answers before it has read everything will not take another request after this one.
+        let stays_open = answered.stays_open && sending.is_over();
+        let reply = Reply { connection: Some(self), framing: answered.framing, stays_open };
+        Ok((answered.parts, reply))
+    }
+
+    /// Reads while it still writes: a host may refuse a large body before it has read it all.
+    fn poll_answer(
+        &mut self,
+        sending: &mut Sending,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<head::Answer, ExchangeError>> {
+        // A connection that cannot be written to may still hold an answer that says why.
+        let sent = sending.poll(&mut self.wire, cx);
+        loop {
+            match ready!(self.poll_receive(cx)) {
+                Ok(0) | Err(_) if matches!(sent, Poll::Ready(Err(_))) => {
+                    let Poll::Ready(Err(error)) = sent else { return Poll::Pending };
+                    return Poll::Ready(Err(error.into()));
+                }
+                Ok(0) => return Poll::Ready(Err(ExchangeError::Closed)),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+            while let Some(answer) = head::read(&mut self.received)? {
+                if !answer.parts.status.is_informational() {
+                    return Poll::Ready(Ok(answer));
+                }
+            }
+        }
+    }
+
+    /// How many bytes came; 0 when the host has closed the connection.
+    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.received.reserve(self.room);
+        let room = self.received.capacity() - self.received.len();
+        let count = ready!(poll_read_buf(Pin::new(&mut *self.wire), cx, &mut self.received))?;
+        if count == room {
+            self.room = (self.room * 2).min(MOST_ROOM_BYTES);
+        }
+        Poll::Ready(Ok(count))
+    }
+}
+
+/// A request on its way out.
+struct Sending {
+    head: BytesMut,
+    body: Bytes,
+}
+
+impl Sending {
+    fn new(ask: &Ask<'_>, host: &HeaderValue) -> Self {
+        let mut head = BytesMut::with_capacity(1024 + ask.body.len().min(MAX_JOINED_BYTES));
+        head::write(ask, host, &mut head);
+        let mut body = ask.body.clone();
+        if body.len() <= MAX_JOINED_BYTES {
+            head.extend_from_slice(&body);
+            body.clear();
+        }
+        Self { head, body }
+    }
+
+    fn is_over(&self) -> bool {
+        self.head.is_empty() && self.body.is_empty()
+    }
+
+    fn poll(&mut self, wire: &mut Wire, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.head.is_empty() {
+            let count = ready!(Pin::new(&mut *wire).poll_write(cx, &self.head))?;
+            self.head.advance(nonzero(count)?);
+        }
+        while !self.body.is_empty() {
+            let count = ready!(Pin::new(&mut *wire).poll_write(cx, &self.body))?;
+            self.body.advance(nonzero(count)?);
+        }
+        Pin::new(wire).poll_flush(cx)
+    }
+}
+
+fn nonzero(count: usize) -> io::Result<usize> {
+    if count == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(count) }
+}
+
+/// The body of an answer, and the connection it comes over. Dropping it before its end closes the connection.
+pub(super) struct Reply {
+    /// Gone once the body has ended.
+    connection: Option<Connection>,
+    framing: Framing,
+    stays_open: bool,
+}
+
+impl Reply {
+    /// The next bytes: all that have come. `None` at the end of the body.
+    pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ExchangeError>>> {
+        loop {
+            let Some(connection) = &mut self.connection else { return Poll::Ready(None) };
+            match self.framing.decode(&mut connection.received) {
+                Ok(Decoded::Bytes(bytes)) => return Poll::Ready(Some(Ok(bytes))),
+                Ok(Decoded::End) => return Poll::Ready(None),
+                Ok(Decoded::Nothing) => {}
+                Err(error) => return Poll::Ready(Some(Err(self.broken(error.into())))),
+            }
+            match ready!(connection.poll_receive(cx)) {
+                Ok(0) if self.framing.ends_with_connection() => {
+                    self.connection = None;
+                    return Poll::Ready(None);
+                }
+                Ok(0) => return Poll::Ready(Some(Err(self.broken(ExchangeError::Closed)))),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Some(Err(self.broken(error.into())))),
+            }
+        }
+    }
+
+    /// True once the last byte of the body was given.
+    pub(super) fn is_over(&self) -> bool {
+        self.connection.is_none() || self.framing.is_over()
+    }
+
+    /// The connection, if the body has ended and another exchange may follow.
+    pub(super) fn take_connection(&mut self) -> Option<Connection> {
+        if !self.framing.is_over() {
+            return None;
+        }
+        self.connection.take().filter(|connection| self.stays_open && connection.received.is_empty())
+    }
+
+    fn broken(&mut self, error: ExchangeError) -> ExchangeError {
+        self.connection = None;
+        error
+    }
+}

@@ -1,0 +1,71 @@
+//! JSON texts, read fast. Only what cannot be read is read once more, to find the place at fault: keeping track of
+//! the place costs, and most texts are good.
+
+use serde::de::DeserializeOwned;
+
+/// Why a JSON text could not be read.
+#[derive(Debug)]
+pub(crate) struct Unreadable {
+    /// Where, as in `messages[0].role`; `None` where it is the text as a whole.
+    pub(crate) place: Option<String>,
+    pub(crate) cause: serde_json::Error,
+}
+
+/// Reads a text that holds one value and nothing after it.
+pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Unreadable> {
+    serde_json::from_slice(text).map_err(|cause| {
+        let mut json = serde_json::Deserializer::from_slice(text);
+        match serde_path_to_error::deserialize::<_, T>(&mut json) {
+            // The value was good, so it is what follows.
+            Ok(_) => Unreadable { place: None, cause },
+            Err(error) => {
+                let place = Some(error.path().to_string()).filter(|place| place != "." && place != "?");
+                Unreadable { place, cause: error.into_inner() }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct Outer {
+        #[serde(rename = "inner")]
+        _inner: Vec<Inner>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Inner {
+        #[serde(rename = "number")]
+        _number: u8,
+    }
+
+    #[track_caller]
+    fn check(text: &str, place: Option<&str>, cause: &str) {
+        let error = read::<Outer>(text.as_bytes()).expect_err("a bad text");
+        assert_eq!(error.place.as_deref(), place, "{text}");
+        assert!(error.cause.to_string().starts_with(cause), "{text}: {}", error.cause);
+    }
+
+    #[test]
+    fn the_place_at_fault_is_named() {
+        check(
+            r#"{"inner": [{"number": 1}, {"number": "x"}]}"#,
+            Some("inner[1].number"),
+            "invalid type: string",
+        );
+        check(r#"{"inner": [{}]}"#, Some("inner[0]"), "missing field `number`");
+        check("{}", None, "missing field `inner`");
+        check("{", None, "EOF while parsing");
+        check(r#"{"inner": []} x"#, None, "trailing characters");
+    }
+
+    #[test]
+    fn a_good_text_is_read() {
+        assert!(read::<Outer>(br#" {"inner": [{"number": 1}]} "#).is_ok());
+    }
+}
