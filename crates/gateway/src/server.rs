@@ -1,12 +1,15 @@
 //! Listening, serving on several threads, and ending well.
 
 use std::convert::Infallible;
+use std::future::ready;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::Either;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use thiserror::Error;
@@ -191,15 +194,11 @@ impl Connection {
         let Self { worker, routes, peer } = self;
         let tasks = worker.tasks.clone();
         let service = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-            let routes = routes.clone();
-            let worker = Arc::clone(&worker);
-            async move {
-                let response = match worker.shared.door.open(&request, peer) {
-                    Ok(caller) => http::answer(worker, routes, caller, request).await,
-                    Err(error) => http::refuse(&request, &error),
-                };
-                Ok::<_, Infallible>(response)
-            }
+            let answered = match worker.shared.door.open(&request, peer) {
+                Ok(caller) => Either::Left(http::answer(&worker, &routes, caller, request)),
+                Err(error) => Either::Right(ready(http::refuse(&request, &error))),
+            };
+            answered.map(Ok::<_, Infallible>)
         });
         let mut server = auto::Builder::new(tasks.clone());
         server.http1().timer(TokioTimer::new()).header_read_timeout(MAX_HEAD_WAIT);

@@ -146,7 +146,7 @@ impl Inner {
         let form = ReplyForm::of(response.headers(), turn.request.delivery);
         let body = HostBody::new(response.into_body(), &self.host, self.timeouts.idle);
         let value = match (form, &prepared.mode) {
-            (ReplyForm::Html, _) => return Err(self.host.sent_a_page(body).await),
+            (ReplyForm::Html, _) => return Err(Box::pin(self.host.sent_a_page(body)).await),
             (ReplyForm::Stream, Mode::Relay) if is_stream(turn) => {
                 let mut relay = HostRelay::new(body, self.dialect.meter());
                 poll_fn(|cx| relay.poll_first(cx)).await?;
@@ -216,7 +216,7 @@ impl Inner {
         if response.status() == StatusCode::OK {
             return Ok(response);
         }
-        Err(self.refused(response).await)
+        Err(Box::pin(self.refused(response)).await)
     }
 
     async fn refused(&self, response: Response<Arriving>) -> TurnError {

@@ -87,14 +87,20 @@ impl Pool {
 
     /// Sends a request and gives the head of the answer. Dropping the future or the answer's body ends the exchange.
     pub(super) async fn request(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Response<Arriving>, PoolError> {
+        if let Some(connection) = self.take() {
+            return self.send(connection, ask).await;
+        }
+        // In a box of its own, as it is large and seldom needed: what a turn carries along is moved with it.
+        Box::pin(self.request_anew(ask)).await
+    }
+
+    /// Sends a request over a connection that is new or shared.
+    async fn request_anew(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Response<Arriving>, PoolError> {
         if let Some(sender) = self.shared() {
             match self.send_shared(sender, ask).await? {
                 Sent::Answered(response) => return Ok(response),
                 Sent::Stale => *self.shared.lock() = None,
             }
-        }
-        if let Some(connection) = self.take() {
-            return self.send(connection, ask).await;
         }
         match self.connect().await? {
             Connected::Exclusive(connection) => self.send(connection, ask).await,

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
-use http::{Request, StatusCode};
+use http::{HeaderMap, StatusCode};
 use http_body::Body;
 use http_body_util::BodyExt;
 use toolgate_model::{ErrorKind, TurnError};
@@ -13,15 +13,13 @@ use toolgate_model::{ErrorKind, TurnError};
 /// reset instead of our answer.
 const MAX_DISCARDED_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The body, if it says it is JSON and is not larger than `limit`.
-pub(crate) async fn read_body<B>(request: Request<B>, limit: usize) -> Result<Bytes, TurnError>
+/// The body, if it is not larger than `limit`.
+pub(crate) async fn read_body<B>(mut body: B, limit: usize) -> Result<Bytes, TurnError>
 where
     B: Body<Data = Bytes, Error: Error + Send + Sync + 'static> + Unpin,
 {
-    check_media_type(&request)?;
-    let mut body = request.into_body();
     if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
-        discard(body).await;
+        Box::pin(discard(body)).await;
         return Err(too_large(limit));
     }
     let Some(mut whole) = next(&mut body).await? else { return Ok(Bytes::new()) };
@@ -35,7 +33,7 @@ where
         }
         joined.extend_from_slice(&more);
         if joined.len() > limit {
-            discard(body).await;
+            Box::pin(discard(body)).await;
             return Err(too_large(limit));
         }
     }
@@ -63,9 +61,9 @@ where
     }
 }
 
-/// Browsers send other types across sites without asking first.
-fn check_media_type<B>(request: &Request<B>) -> Result<(), TurnError> {
-    let Some(named) = request.headers().get(CONTENT_TYPE) else { return Ok(()) };
+/// Refuses a body that says it is no JSON: browsers send other types across sites without asking first.
+pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), TurnError> {
+    let Some(named) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let media_type = named.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if media_type.eq_ignore_ascii_case("application/json") {
         return Ok(());

@@ -14,6 +14,8 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Extension, Router};
+use futures_util::FutureExt;
+use futures_util::future::Either;
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 use hyper::body::Incoming;
@@ -27,27 +29,28 @@ pub(crate) use api::Api;
 pub(crate) use caller::Caller;
 pub(crate) use door::{Door, Peer};
 pub(crate) use error::{refuse, respond};
-pub(crate) use intake::read_body;
+pub(crate) use intake::{check_media_type, read_body};
 
 /// Answers a request that was let in.
-pub(crate) async fn answer(
-    worker: Arc<Worker>,
-    routes: Router,
+pub(crate) fn answer(
+    worker: &Arc<Worker>,
+    routes: &Router,
     caller: Caller,
     request: http::Request<Incoming>,
-) -> Response {
+) -> impl Future<Output = Response> + Send + use<> {
     if request.method() == Method::POST
         && let Some(api) = Api::at(request.uri().path())
     {
         // Turns are what the gateway is for. They go straight to their work, past a router made for everything.
-        return turn::answer(worker, api, caller, request).await;
+        return Either::Left(turn::answer(worker, api, caller, request));
     }
     let mut request: Request = request.map(axum::body::Body::new);
     request.extensions_mut().insert(caller);
-    match routes.oneshot(request).await {
+    let answered = routes.clone().oneshot(request);
+    Either::Right(Box::pin(answered.map(|answered| match answered {
         Ok(response) => response,
         Err(never) => match never {},
-    }
+    })))
 }
 
 /// All paths of the service but the turns themselves, which never come here.

@@ -13,7 +13,7 @@ use toolgate_model::{TurnError, estimate};
 use uuid::Uuid;
 
 use super::{name_request, prepare};
-use crate::http::{Api, Caller, read_body, respond};
+use crate::http::{Api, Caller, check_media_type, read_body, respond};
 use crate::service::Worker;
 
 /// Says where a count comes from: `host` or `estimate`.
@@ -42,8 +42,9 @@ async fn count(
     request: Request,
     id: Uuid,
 ) -> Result<(u64, &'static str), TurnError> {
+    check_media_type(request.headers())?;
     let headers = prepare::forwarded(request.headers());
-    let body = read_body(request, worker.shared.limits.body_bytes).await?;
+    let body = read_body(request.into_body(), worker.shared.limits.body_bytes).await?;
     let request = Arc::new(anthropic_messages::read_count_request(&body)?.value);
     caller.check_model(request.model.as_str())?;
     let route = worker.router.find(request.model.as_str())?;

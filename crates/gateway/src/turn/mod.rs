@@ -19,11 +19,11 @@ use hyper::body::Incoming;
 use toolgate_backend::{Answer, AnswerBody};
 use toolgate_model::{Delivery, ErrorKind, TurnError};
 
-use self::prepare::{Asked, prepare};
+use self::prepare::{Asked, prepare, recall};
 use self::record::TurnRecord;
 use self::samples::{Opened, Start};
 use self::stream::{Pending, ReplyBody};
-use crate::http::{Api, Caller, read_body, respond};
+use crate::http::{Api, Caller, check_media_type, read_body, respond};
 use crate::service::Worker;
 
 pub(crate) use self::count::count_tokens;
@@ -36,18 +36,39 @@ const UPSTREAM: HeaderName = HeaderName::from_static("x-toolgate-upstream");
 const MAX_LOSS_BYTES: usize = 1024;
 
 /// Answers a request for a turn.
-pub(crate) async fn answer(
-    worker: Arc<Worker>,
+///
+/// What a turn carries along from wait to wait is moved with it, so the rare and large steps have boxes of their own.
+pub(crate) fn answer(
+    worker: &Arc<Worker>,
     api: Api,
     caller: Caller,
     request: Request<Incoming>,
-) -> Response {
+) -> impl Future<Output = Response> + Send + use<> {
     let mut record = TurnRecord::begin(&worker.shared, api, &caller);
+    let worker = Arc::clone(worker);
+    let (head, body) = request.into_parts();
+    let checked = check_media_type(&head.headers);
+    let asking = Asking { api, caller, headers: prepare::forwarded(&head.headers), body };
+    async move {
+        let outcome = match checked {
+            Ok(()) => reply(&worker, asking, &mut record).await,
+            Err(error) => Err(error),
+        };
+        respond_with(outcome, api, record)
+    }
+}
+
+/// A request for a turn, not read yet.
+struct Asking {
+    api: Api,
+    caller: Caller,
+    /// Those that go on to a host.
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Incoming,
+}
+
+fn respond_with(outcome: Result<Reply, TurnError>, api: Api, mut record: TurnRecord) -> Response {
     let id = record.id();
-    let outcome = match begin(&worker, api, &caller, request, &mut record).await {
-        Ok(begun) => finish(worker, begun, &mut record).await,
-        Err(error) => Err(error),
-    };
     let mut response = match outcome {
         Ok(Reply::Whole(bytes)) => {
             record.succeed();
@@ -82,44 +103,41 @@ enum Reply {
     Stream(Box<Pending>),
 }
 
-/// A turn at the back end, which may have answered already.
-struct Begun {
-    asked: Asked,
-    answer: Answered,
-}
-
-/// Whether the back end's first event came in time.
-enum Answered {
-    Yes(Box<Opened>),
-    NotYet(Start),
-}
-
-async fn begin(
-    worker: &Arc<Worker>,
-    api: Api,
-    caller: &Caller,
-    request: Request<Incoming>,
-    record: &mut TurnRecord,
-) -> Result<Begun, TurnError> {
-    let headers = prepare::forwarded(request.headers());
-    let body = read_body(request, worker.shared.limits.body_bytes).await?;
-    let mut asked = prepare(worker, api, caller, body, record).await?;
+async fn reply(worker: &Arc<Worker>, asking: Asking, record: &mut TurnRecord) -> Result<Reply, TurnError> {
+    let Asking { api, caller, headers, body } = asking;
+    let body = read_body(body, worker.shared.limits.body_bytes).await?;
+    let mut asked = prepare(worker, api, &caller, body, record)?;
     asked.turn.headers = headers;
+    if asked.turn.request.previous.is_some() {
+        Box::pin(recall(worker, &caller, &mut asked)).await?;
+    }
     let mut start = samples::start(&asked)?;
-    let answer = tokio::select! {
+    let opened = tokio::select! {
         biased;
-        answer = first_event(worker, &asked, &mut start) => answer,
+        opened = first_event(worker, &asked, &mut start) => opened,
         () = worker.tasks.grace_over().cancelled() => return Err(going_away()),
     };
-    let answer = match answer {
-        Some(opened) => {
-            let opened = opened?;
-            record.answered(&opened.first);
-            Answered::Yes(Box::new(opened))
-        }
-        None => Answered::NotYet(start),
+    let Some(opened) = opened else {
+        return Ok(Reply::Stream(Box::new(Pending::starting(Arc::clone(worker), asked, start))));
     };
-    Ok(Begun { asked, answer })
+    let opened = opened?;
+    record.answered(&opened.first);
+    match (opened, asked.turn.request.delivery) {
+        (opened, Delivery::Stream(_)) => {
+            Ok(Reply::Stream(Box::new(Pending::answered(Arc::clone(worker), asked, opened))))
+        }
+        (Opened { first: Answer { body: AnswerBody::Whole(body), .. }, .. }, Delivery::Whole) => {
+            record.read(body.reading.usage);
+            Ok(Reply::Whole(body.bytes))
+        }
+        (opened, Delivery::Whole) => {
+            tokio::select! {
+                biased;
+                bytes = Box::pin(whole::collect(worker, asked, opened, record)) => Ok(Reply::Whole(bytes?)),
+                () = worker.tasks.grace_over().cancelled() => Err(going_away()),
+            }
+        }
+    }
 }
 
 /// The answer; `None` where a stream should rather begin to show that it is alive.
@@ -127,34 +145,6 @@ async fn first_event(worker: &Worker, asked: &Asked, start: &mut Start) -> Optio
     match asked.turn.request.delivery {
         Delivery::Whole => Some(start.await),
         Delivery::Stream(_) => tokio::time::timeout(worker.shared.limits.commit_after, start).await.ok(),
-    }
-}
-
-async fn finish(worker: Arc<Worker>, begun: Begun, record: &mut TurnRecord) -> Result<Reply, TurnError> {
-    let Begun { asked, answer } = begun;
-    let opened = match answer {
-        Answered::NotYet(start) => {
-            return Ok(Reply::Stream(Box::new(Pending::starting(worker, asked, start))));
-        }
-        Answered::Yes(opened) => *opened,
-    };
-    match (opened, asked.turn.request.delivery) {
-        (opened, Delivery::Stream(_)) => {
-            Ok(Reply::Stream(Box::new(Pending::answered(worker, asked, opened))))
-        }
-        (Opened { first: Answer { body: AnswerBody::Whole(body), .. }, .. }, Delivery::Whole) => {
-            record.read(body.reading.usage);
-            Ok(Reply::Whole(body.bytes))
-        }
-        (opened, Delivery::Whole) => {
-            let grace_over = worker.tasks.grace_over().clone();
-            let bytes = tokio::select! {
-                biased;
-                bytes = whole::collect(&worker, asked, opened, record) => bytes?,
-                () = grace_over.cancelled() => return Err(going_away()),
-            };
-            Ok(Reply::Whole(bytes))
-        }
     }
 }
 

@@ -40,9 +40,9 @@ impl Asked {
     }
 }
 
-/// Reads the request, lets it in, brings back what it continues and finds who answers.
-pub(super) async fn prepare(
-    worker: &Arc<Worker>,
+/// Reads the request, lets it in and finds who answers.
+pub(super) fn prepare(
+    worker: &Worker,
     api: Api,
     caller: &Caller,
     body: Bytes,
@@ -50,34 +50,39 @@ pub(super) async fn prepare(
 ) -> Result<Asked, TurnError> {
     let dialect = api.dialect();
     let read = dialect.read_request(&body)?;
-    let mut request = read.value;
+    let request = Arc::new(read.value);
     record.asked(&request.model, read.losses);
     caller.check_model(request.model.as_str())?;
-    let mut route = worker.router.find(request.model.as_str())?;
-    let mut original = Some(body);
-    let mut shown = None;
-    let previous = request.previous.clone();
-    if let Some(previous) = &previous {
-        match keep::find(worker, caller, previous).await? {
-            Some(kept) => {
-                shown = Some(Arc::new(request.clone()));
-                dialect.recall(&mut request, &kept.conversation)?;
-                original = None;
-            }
-            // A host of the same dialect may have kept it.
-            None => {
-                route =
-                    route.speaking(dialect.id()).ok_or_else(|| keep::no_such_response(previous.as_str()))?;
-            }
-        }
-    }
+    let route = worker.router.find(request.model.as_str())?;
     let wants_keeping = api == Api::Responses && request.retention != Some(Retention::Discard);
-    let request = Arc::new(request);
-    let shown = shown.unwrap_or_else(|| Arc::clone(&request));
-    let keeper = wants_keeping.then(|| Keeper::new(caller.clone(), previous));
-    let turn =
-        Turn { id: record.id(), request, dialect: dialect.id(), original, model: None, headers: Vec::new() };
+    let keeper = wants_keeping.then(|| Keeper::new(caller.clone(), request.previous.clone()));
+    let shown = Arc::clone(&request);
+    let turn = Turn {
+        id: record.id(),
+        request,
+        dialect: dialect.id(),
+        original: Some(body),
+        model: None,
+        headers: Vec::new(),
+    };
     Ok(Asked { api, turn, route, shown, now_seconds: record.at_seconds(), keeper })
+}
+
+/// Brings back the conversation that a request continues by the id of its last reply.
+pub(super) async fn recall(worker: &Worker, caller: &Caller, asked: &mut Asked) -> Result<(), TurnError> {
+    let Some(previous) = asked.turn.request.previous.clone() else { return Ok(()) };
+    let dialect = asked.api.dialect();
+    if let Some(kept) = keep::find(worker, caller, &previous).await? {
+        let mut request = TurnRequest::clone(&asked.turn.request);
+        dialect.recall(&mut request, &kept.conversation)?;
+        asked.turn.request = Arc::new(request);
+        asked.turn.original = None;
+        return Ok(());
+    }
+    // A host of the same dialect may have kept it.
+    let route = asked.route.speaking(dialect.id());
+    asked.route = route.ok_or_else(|| keep::no_such_response(previous.as_str()))?;
+    Ok(())
 }
 
 /// The headers that go on to a host of the same dialect.
