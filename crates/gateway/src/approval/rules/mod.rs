@@ -31,6 +31,16 @@ impl Rules {
         Self(rules)
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True where there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Finds what holds for this use of a tool.
     pub(super) fn judge(&self, tool: &str, input: &Value, workdir: Option<&Path>) -> Ruling<'_> {
         let found = match tool {
