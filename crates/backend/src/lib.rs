@@ -10,6 +10,7 @@
 //!
 //! Dropping what a back end gave cancels the turn at the host at once (T20).
 
+mod agent;
 pub mod config;
 mod demo;
 mod http;
@@ -19,6 +20,7 @@ mod prompted;
 mod route;
 mod turn;
 
+pub use agent::{Decider, Decision, DenyAll, Question};
 pub use http::{AssembleError, Tls};
 pub use nearest::nearest;
 pub use pattern::ModelPattern;

@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use toolgate_backend::config::UpstreamConfig;
+use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_state::StoreUrl;
 
 use crate::announce;
@@ -59,6 +60,7 @@ pub(crate) fn run(options: &Options, environment: &Environment, out: &mut dyn Wr
         examine_host(upstream, out)?;
     }
     examine_keys(&loaded.origin, environment, out)?;
+    examine_approvals(&config.approvals, out)?;
     examine_agent(environment, out)?;
     Ok(if port == Verdict::Fit && store == Verdict::Fit { Verdict::Fit } else { Verdict::Unfit })
 }
@@ -160,6 +162,17 @@ fn examine_keys(origin: &Origin, environment: &Environment, out: &mut dyn Write)
         }
     }
     Ok(())
+}
+
+fn examine_approvals(approvals: &ApprovalConfig, out: &mut dyn Write) -> io::Result<()> {
+    if approvals.rules.is_empty() {
+        return Ok(());
+    }
+    let (rules, timeout) = (approvals.rules.len(), approvals.timeout);
+    let finding = format!(
+        "{rules} in [approvals]; what they leave open waits {timeout:?} for a person, then it is denied"
+    );
+    line(out, Mark::Fine, "rules", &finding)
 }
 
 fn examine_agent(environment: &Environment, out: &mut dyn Write) -> io::Result<()> {

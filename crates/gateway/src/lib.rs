@@ -8,6 +8,7 @@
 //!
 //! Each worker thread has a runtime, a router and connections of its own, so a request never changes threads.
 
+pub mod approval;
 mod clock;
 pub mod config;
 mod http;

@@ -19,6 +19,7 @@ pub mod extras;
 pub mod grammar;
 pub mod ids;
 pub mod json;
+pub mod lineage;
 pub mod loss;
 pub mod message;
 pub mod pairing;
@@ -35,6 +36,7 @@ pub use extras::{DialectId, Extras, Fields, Opaque};
 pub use grammar::{Grammar, GrammarError};
 pub use ids::{CallId, ModelName, ReplyId, ToolName};
 pub use json::JsonText;
+pub use lineage::{Lineage, PrefixHash};
 pub use loss::{Loss, Losses, Translated};
 pub use message::{
     AssistantMessage, Audio, Block, Document, Image, Message, Part, Reasoning, ReasoningKind, ReasoningPart,

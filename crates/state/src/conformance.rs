@@ -1,6 +1,7 @@
 //! The battery every store must pass, whatever it keeps its data in. It panics where a store breaks its
 //! contract, as tests do.
 
+mod records;
 mod responses;
 mod usage;
 
@@ -8,10 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use toolgate_model::{JsonText, PrefixHash};
 use uuid::Uuid;
 
 use crate::{
-    CallerScope, Label, ResponseId, Store, StoreError, StoredResponse, TokenCount, UnixMillis, UsageRecord,
+    CallerScope, Label, ResponseId, SessionId, Store, StoreError, StoredResponse, TokenCount, TurnRecord,
+    UnixMillis, UsageRecord,
 };
 
 /// Runs every case, each on a store of its own that `fresh` makes: empty, and shared with nobody.
@@ -23,7 +26,7 @@ where
     F: Fn() -> Fresh,
     Fresh: Future<Output = Result<Arc<dyn Store>, StoreError>>,
 {
-    for case in responses::CASES.iter().chain(usage::CASES) {
+    for case in responses::CASES.iter().chain(usage::CASES).chain(records::CASES) {
         let store = fresh().await?;
         case(&*store).await?;
         store.close().await;
@@ -61,4 +64,38 @@ pub fn record(turn: u128, at: i64) -> UsageRecord {
         duration: Duration::from_millis(40),
         first_event: Some(Duration::from_millis(7)),
     }
+}
+
+/// Where the numbers of replies begin in [`turn_record`].
+const REPLIES_FROM: u64 = 1_000_000_000;
+
+/// The record of a complete turn: small, and different for each number.
+///
+/// # Panics
+/// If the session's name is no session id.
+pub fn turn_record(number: u64, in_session: &str, at: i64) -> TurnRecord {
+    TurnRecord {
+        key: hash(number),
+        after: Some(hash(REPLIES_FROM + number)),
+        session: session(in_session),
+        steps: json(&format!("[{number}]")),
+        reply: Some(json("{}")),
+        at: UnixMillis(at),
+    }
+}
+
+#[expect(clippy::panic, reason = "the battery panics, as tests do")]
+fn session(name: &str) -> SessionId {
+    SessionId::parse(name).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn hash(number: u64) -> PrefixHash {
+    let mut bytes = [7; 32];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    PrefixHash::from_bytes(bytes)
+}
+
+#[expect(clippy::panic, reason = "the battery panics, as tests do")]
+fn json(text: &str) -> JsonText {
+    JsonText::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }

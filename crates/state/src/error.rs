@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::{MAX_RESPONSE_BYTES, ResponseId};
+use crate::{MAX_RECORD_BYTES, MAX_RESPONSE_BYTES, ResponseId, SessionId};
 
 /// What a database driver reported. Its type stays inside this crate.
 type Cause = Box<dyn StdError + Send + Sync>;
@@ -23,6 +23,17 @@ pub enum StoreError {
         /// The response that was refused.
         id: ResponseId,
         /// The length of its body.
+        bytes: usize,
+    },
+    /// A record of a turn too large to keep. Nothing was stored.
+    #[error(
+        "keeping the record of a turn of session {session}: it has {bytes} bytes and at most {MAX_RECORD_BYTES} are \
+         kept; the session goes on if the client sends the whole conversation"
+    )]
+    RecordTooLarge {
+        /// The session whose turn it was.
+        session: SessionId,
+        /// The length of steps and reply.
         bytes: usize,
     },
     /// The database file or its folder cannot be made or read.

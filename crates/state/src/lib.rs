@@ -1,4 +1,4 @@
-//! What is remembered: a [`Store`] of responses and usage, over SQLite or memory, chosen by one URL.
+//! What is remembered: a [`Store`] of responses, usage and agents' turns, over SQLite or memory, chosen by one URL.
 //!
 //! ```text
 //! StoreUrl ── open ──► Arc<dyn Store> ◄── put_response, response … (one call, one durable write)
@@ -13,6 +13,7 @@
 pub mod conformance;
 mod error;
 mod memory;
+mod record;
 mod response;
 mod sqlite;
 mod store;
@@ -23,6 +24,10 @@ mod usage_log;
 
 pub use error::StoreError;
 pub use memory::MemoryStore;
+pub use record::{
+    MAX_RECORD_BYTES, MAX_SESSION_ID_BYTES, RECORD_LIFETIME, RecordStore, SessionId, SessionIdError,
+    TurnRecord,
+};
 pub use response::{CallerScope, Deletion, MAX_RESPONSE_BYTES, ResponseId, ResponseStore, StoredResponse};
 pub use sqlite::SqliteStore;
 pub use store::{Store, open};

@@ -1,16 +1,21 @@
 //! A store in plain memory, for tests and for `store = "memory"`. Bounded: the oldest gives way.
 
+mod records;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use futures_util::future::{BoxFuture, ready};
 use parking_lot::Mutex;
+use toolgate_model::PrefixHash;
 use uuid::Uuid;
 
+use self::records::Records;
+use crate::record::too_large;
 use crate::response::refuse_oversized;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
 use crate::{
-    CallerScope, Deletion, MAX_RESPONSE_BYTES, ResponseId, ResponseStore, Store, StoreError, StoredResponse,
-    UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
+    CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, SessionId, Store,
+    StoreError, StoredResponse, TurnRecord, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
 };
 
 /// All bodies kept at a time: room for the largest response beside others.
@@ -29,6 +34,7 @@ const MAX_RECORDS_KEPT: usize = 50_000;
 pub struct MemoryStore {
     responses: Mutex<Responses>,
     usage: Mutex<Usage>,
+    records: Mutex<Records>,
 }
 
 impl MemoryStore {
@@ -101,6 +107,52 @@ impl UsageStore for MemoryStore {
 
     fn prune_usage(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(async move { Ok(self.usage.lock().prune(older_than)) })
+    }
+}
+
+impl RecordStore for MemoryStore {
+    fn keep_record<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        record: TurnRecord,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut records = self.records.lock();
+            if let Some(refusal) = too_large(&record) {
+                records.forget_head(scope, &record.session);
+                return Err(refusal);
+            }
+            records.keep(scope, record);
+            Ok(())
+        })
+    }
+
+    fn record_of<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        request: PrefixHash,
+    ) -> BoxFuture<'a, Result<Option<TurnRecord>, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().of(scope, request)) })
+    }
+
+    fn records_after<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        replies: &'a [PrefixHash],
+    ) -> BoxFuture<'a, Result<Vec<TurnRecord>, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().after_each(scope, replies)) })
+    }
+
+    fn session_head<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        session: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Option<TurnRecord>, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().head(scope, session)) })
+    }
+
+    fn prune_records(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().prune(older_than)) })
     }
 }
 

@@ -1,7 +1,8 @@
-//! The store in an SQLite file: opening it safely. What it holds is in `sqlite/responses.rs` and
-//! `sqlite/usage.rs`, why it fails in `sqlite/trouble.rs`.
+//! The store in an SQLite file: opening it safely. What it holds is in `sqlite/responses.rs`, `sqlite/usage.rs` and
+//! `sqlite/records.rs`, why it fails in `sqlite/trouble.rs`.
 
 mod file;
+mod records;
 mod responses;
 mod schema;
 mod trouble;

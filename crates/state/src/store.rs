@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use crate::{MemoryStore, ResponseStore, SqliteStore, StoreError, StoreUrl, UsageStore};
+use crate::{MemoryStore, RecordStore, ResponseStore, SqliteStore, StoreError, StoreUrl, UsageStore};
 
 /// Everything the gateway remembers. Each concern is a trait of its own; a store is all of them.
 ///
@@ -15,7 +15,7 @@ use crate::{MemoryStore, ResponseStore, SqliteStore, StoreError, StoreUrl, Usage
 ///
 /// Dropping a returned future gives up waiting; whether the write happened is then unknown, and doing it
 /// again is safe.
-pub trait Store: ResponseStore + UsageStore + fmt::Debug {
+pub trait Store: ResponseStore + UsageStore + RecordStore + fmt::Debug {
     /// Ends all work with the store and releases its files. Later calls fail.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

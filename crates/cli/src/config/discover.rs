@@ -4,6 +4,7 @@ use http::Uri;
 use secrecy::SecretString;
 use toolgate_backend::ModelPattern;
 use toolgate_backend::config::{BackendConfig, ModelRoute, Target, Tools, UpstreamConfig, UpstreamName, Via};
+use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_state::StoreUrl;
 
 use super::Config;
@@ -47,7 +48,15 @@ pub(crate) fn config(environment: &Environment) -> Result<(Config, Vec<Problem>)
     let store = default_store(environment)
         .map_err(|why| Problem::outside_the_file("environment", Severity::Error, why))?;
     let (backend, warnings) = back_ends(environment);
-    Ok((Config { listen: DEFAULT_LISTEN, store, hosts: Vec::new(), backend, keys: Vec::new() }, warnings))
+    let config = Config {
+        listen: DEFAULT_LISTEN,
+        store,
+        hosts: Vec::new(),
+        backend,
+        keys: Vec::new(),
+        approvals: ApprovalConfig::default(),
+    };
+    Ok((config, warnings))
 }
 
 /// The database in the platform's data folder.

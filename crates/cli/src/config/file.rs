@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use toml::de::DeTable;
 use toolgate_backend::config::UpstreamConfig;
+use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_gateway::config::Key;
 use toolgate_state::StoreUrl;
 
@@ -11,7 +12,7 @@ use super::listen::parse_listen;
 use super::model::ModelEntry;
 use super::problem::{Placed, Reading};
 use super::section::{ListForm, Section};
-use super::{caller, later, model, upstream};
+use super::{approvals, caller, later, model, upstream};
 
 /// The sections of one file. What could not be read is missing here and reported.
 pub(crate) struct ConfigFile {
@@ -21,6 +22,7 @@ pub(crate) struct ConfigFile {
     pub(crate) upstreams: Vec<(Placed<String>, Option<UpstreamConfig>)>,
     pub(crate) models: Vec<ModelEntry>,
     pub(crate) agents: Vec<String>,
+    pub(crate) approvals: ApprovalConfig,
     pub(crate) keys: Vec<Key>,
 }
 
@@ -71,6 +73,7 @@ fn read_sections(root: &Section<'_>, reading: &mut Reading<'_>) -> ConfigFile {
             .filter_map(|(name, section)| model::read(&name, &section, reading))
             .collect(),
         agents: later::read(root, reading),
+        approvals: approvals::read(root, reading),
         keys: caller::read_all(&root.table_list("keys", reading), reading),
     }
 }

@@ -1,4 +1,4 @@
-//! `[agents.*]`, `[mcp.*]` and `[approvals]`: checked in full, then refused, as what they configure is not built yet.
+//! `[agents.*]` and `[mcp.*]`: checked in full, then refused, as what they configure is not built yet.
 
 use toml::de::DeValue;
 
@@ -12,7 +12,7 @@ const MOST_PROCESSES: u32 = 1024;
 /// The ways to reach a tool server.
 const TRANSPORTS: [&str; 3] = ["stdio", "streamable-http", "sse"];
 
-/// Reads the three sections; gives the names of the agents, so that models can be checked against them.
+/// Reads the two sections; gives the names of the agents, so that models can be checked against them.
 pub(crate) fn read(root: &Section<'_>, reading: &mut Reading<'_>) -> Vec<String> {
     let agents = root.tables("agents", reading);
     for (_, agent) in &agents {
@@ -22,10 +22,6 @@ pub(crate) fn read(root: &Section<'_>, reading: &mut Reading<'_>) -> Vec<String>
     for (_, server) in root.tables("mcp", reading) {
         read_tool_server(&server, reading);
         reading.not_yet(server.place(), server.name());
-    }
-    if let Some(approvals) = root.table("approvals", reading) {
-        read_approvals(&approvals, reading);
-        reading.not_yet(approvals.place(), approvals.name());
     }
     agents.into_iter().map(|(name, _)| name.value).collect()
 }
@@ -85,22 +81,6 @@ fn read_tool_server(server: &Section<'_>, reading: &mut Reading<'_>) {
         other => {
             let hint = suggestion(other, TRANSPORTS, "transports");
             reading.error(transport.place, format!("no transport is called `{other}`{hint}"));
-        }
-    }
-}
-
-fn read_approvals(approvals: &Section<'_>, reading: &mut Reading<'_>) {
-    approvals.expect_keys(&["timeout", "rules"], reading);
-    approvals.duration("timeout", reading);
-    for rule in approvals.texts("rules", ListForm::Many, reading).unwrap_or_default() {
-        let well_formed = rule.value.split_once(' ').is_some_and(|(verdict, pattern)| {
-            matches!(verdict, "allow" | "deny" | "ask") && !pattern.trim().is_empty()
-        });
-        if !well_formed {
-            reading.error(
-                rule.place,
-                format!("the rule \"{}\" must be allow, deny or ask and a tool, as in \"ask *\"", rule.value),
-            );
         }
     }
 }

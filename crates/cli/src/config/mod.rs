@@ -6,6 +6,7 @@
 //!  no file ─ discover (keys in the environment) ────────────────────────────────────────▶ Config
 //! ```
 
+mod approvals;
 mod caller;
 mod discover;
 mod duration;
@@ -28,6 +29,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use toolgate_backend::config::BackendConfig;
+use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_gateway::config::Key;
 use toolgate_state::StoreUrl;
 
@@ -48,6 +50,8 @@ pub(crate) struct Config {
     pub(crate) hosts: Vec<String>,
     pub(crate) backend: BackendConfig,
     pub(crate) keys: Vec<Key>,
+    /// What agents may do without asking.
+    pub(crate) approvals: ApprovalConfig,
 }
 
 /// A config that may be used, and what the operator should know about it.

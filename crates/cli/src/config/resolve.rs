@@ -41,6 +41,7 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
         hosts: file.hosts,
         backend,
         keys: file.keys,
+        approvals: file.approvals,
     })
 }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them when it records a message")]
 
 use std::path::Path;
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use secrecy::ExposeSecret;
@@ -292,17 +293,64 @@ agent = "claude"
 transport = "stdio"
 command = ["npx", "-y", "server"]
 models = ["gpt-4o-mini"]
-[approvals]
-timeout = "10m"
-rules = ["allow Bash(git status:*)", "deny Read(**/.env)", "ask *"]
 "#
         ),
         &expect![[r#"
             toolgate.toml:7:9: [agents.claude] is not in this version yet: take it out to start
             toolgate.toml:17:9: a model answered by an `agent` is not in this version yet: take it out to start
             toolgate.toml:18:6: [mcp.everything] is not in this version yet: take it out to start
-            toolgate.toml:22:2: [approvals] is not in this version yet: take it out to start
-            4 errors: nothing was started
+            3 errors: nothing was started
+        "#]],
+    );
+}
+
+#[test]
+fn rules_of_approvals_are_read() {
+    let text = r#"
+store = "memory"
+[approvals]
+timeout = "2m"
+rules = ["allow Bash(git status:*)", "deny Read(**/.env)", "ask *"]
+"#;
+    let Ok(Loaded { config, warnings, .. }) = load_text(text) else { panic!("refused") };
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Duration::from_mins(2), 3));
+    let Ok(Loaded { config, .. }) = load_text("store = \"memory\"\n") else { panic!("refused") };
+    assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Duration::from_mins(10), 0));
+}
+
+#[test]
+fn mistakes_in_rules_are_found_where_they_stand() {
+    check(
+        r#"
+[approvals]
+timeout = "soon"
+rule = []
+rules = [
+  "allow",
+  "permit *",
+  "alow Bash",
+  "allow bash(ls:*)",
+  "allow Bash(ls && pwd)",
+  "deny Read(../x)",
+  "allow WebFetch(example.com)",
+  "allow Bash(ls",
+  3,
+]
+"#,
+        &expect![[r#"
+            toolgate.toml:3:11: `timeout` is "soon": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
+            toolgate.toml:4:1: unknown key `rule` in [approvals]; did you mean `rules`?
+            toolgate.toml:6:3: the rule "allow": a tool is missing: write `allow Bash` or `allow *`
+            toolgate.toml:7:3: the rule "permit *": it must begin with `allow`, `ask` or `deny`, as in `ask Bash`
+            toolgate.toml:8:3: the rule "alow Bash": it begins with `alow`; did you mean `allow`?
+            toolgate.toml:9:3: the rule "allow bash(ls:*)": no tool is called `bash`; did you mean `Bash`?
+            toolgate.toml:10:3: the rule "allow Bash(ls && pwd)": `ls && pwd` of `Bash`: it takes the words of one command: write a rule for each command
+            toolgate.toml:11:3: the rule "deny Read(../x)": `../x` of `Read`: a path in a rule has no `..`: write the folder that is meant
+            toolgate.toml:12:3: the rule "allow WebFetch(example.com)": `example.com` of `WebFetch`: it takes a host, as in `domain:example.com` or `domain:*.example.com`
+            toolgate.toml:13:3: the rule "allow Bash(ls": the parenthesis is not closed: write `allow Bash(ls)`
+            toolgate.toml:14:3: `rules` must hold strings only, not a number
+            11 errors: nothing was started
         "#]],
     );
 }
@@ -318,8 +366,6 @@ hold = "soon"
 transport = "http"
 [mcp.b]
 transport = "sse"
-[approvals]
-rules = ["allow", "permit *"]
 "#,
         &expect![[r#"
             toolgate.toml:2:9: [agents.claude] lacks a key: add `command = "claude"`
@@ -330,10 +376,7 @@ rules = ["allow", "permit *"]
             toolgate.toml:6:13: no transport is called `http`; the transports are `stdio`, `streamable-http` and `sse`
             toolgate.toml:7:6: [mcp.b] lacks a key: add `url = "https://tools.example.com/mcp"`
             toolgate.toml:7:6: [mcp.b] is not in this version yet: take it out to start
-            toolgate.toml:9:2: [approvals] is not in this version yet: take it out to start
-            toolgate.toml:10:10: the rule "allow" must be allow, deny or ask and a tool, as in "ask *"
-            toolgate.toml:10:19: the rule "permit *" must be allow, deny or ask and a tool, as in "ask *"
-            11 errors: nothing was started
+            8 errors: nothing was started
         "#]],
     );
 }

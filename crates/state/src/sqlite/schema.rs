@@ -15,19 +15,18 @@ const DOING: &str = "opening the store";
 
 /// Marks a database as toolgate's: the letters `tgat`, in the field SQLite has for this.
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"tgat");
-const SET_APPLICATION_ID: &str = "PRAGMA application_id = 1952932212";
+pub(super) const SET_APPLICATION_ID: &str = "PRAGMA application_id = 1952932212";
 
 /// Together as long as the wait for any other lock.
 const WAL_ATTEMPTS: u32 = 100;
 const WAL_RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// Every migration, oldest first.
-static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
-    Migrator::with_migrations(vec![migration(
-        1,
-        "responses and usage",
-        include_str!("../../migrations/0001_responses_and_usage.sql"),
-    )])
+pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    Migrator::with_migrations(vec![
+        migration(1, "responses and usage", include_str!("../../migrations/0001_responses_and_usage.sql")),
+        migration(2, "turn records", include_str!("../../migrations/0002_turn_records.sql")),
+    ])
 });
 
 /// Checks that the database is ours or empty, and makes or updates the tables.

@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::conformance::{self, record, response};
 use crate::{
-    CallerScope, Deletion, MAX_RESPONSE_BYTES, ResponseId, ResponseStore, StoreUrl, StoredResponse,
-    UnixMillis, UsageGroup, UsageStore, open,
+    CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, StoreUrl,
+    StoredResponse, UnixMillis, UsageGroup, UsageStore, open,
 };
 
 struct Folder(TempDir);
@@ -182,8 +182,30 @@ async fn a_schema_newer_than_the_program_is_refused() {
     .unwrap();
 
     let error = refusal(&folder.file()).await;
-    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 1, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 2, .. }), "{error:?}");
     assert!(error.to_string().contains("install a newer toolgate"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_of_an_earlier_version_is_brought_up_to_date_and_keeps_what_it_holds() {
+    let folder = Folder::new();
+    let mut earlier = stranger(&folder.file()).await;
+    let first =
+        sqlx::migrate::Migrator::with_migrations(schema::MIGRATIONS.iter().take(1).cloned().collect());
+    sqlx::query(schema::SET_APPLICATION_ID).execute(&mut earlier).await.unwrap();
+    first.run_direct(None, &mut earlier, false).await.unwrap();
+    sqlx::query(
+        "INSERT INTO responses VALUES ('alice', 'resp_1', NULL, 1, 'demo', '{\"reply\":\"resp_1\"}')",
+    )
+    .execute(&mut earlier)
+    .await
+    .unwrap();
+    earlier.close().await.unwrap();
+
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    let kept = store.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
+    assert_eq!(kept, Some(response("resp_1", 1)));
+    assert_eq!(store.prune_records(UnixMillis(i64::MAX)).await.unwrap(), 0);
 }
 
 #[tokio::test]

@@ -1,0 +1,85 @@
+//! Paths as texts: `.` and `..` are taken out, nothing is looked up on the disk. A symbolic link is what its name says.
+
+/// A path, or a pattern of paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Path {
+    root: Root,
+    segments: Vec<String>,
+}
+
+/// Where a path starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Root {
+    /// `/`.
+    Top,
+    /// `~`, or `~name`.
+    Home(String),
+    /// The working folder.
+    Here,
+    /// So many folders above the working folder, wherever that is.
+    Above(usize),
+}
+
+impl Path {
+    /// Reads a path as a program would, without following links.
+    pub(super) fn read(text: &str) -> Self {
+        let (root, rest) = if let Some(rest) = text.strip_prefix('/') {
+            (Root::Top, rest)
+        } else if text.starts_with('~') {
+            let (home, rest) = text.split_once('/').unwrap_or((text, ""));
+            (Root::Home(home.to_owned()), rest)
+        } else {
+            (Root::Here, text)
+        };
+        let mut path = Self { root, segments: Vec::new() };
+        path.walk(rest.split('/'));
+        path
+    }
+
+    /// The same path from the top, where the working folder is known.
+    pub(super) fn within(&self, workdir: Option<&Path>) -> Self {
+        let (Some(workdir), Root::Here | Root::Above(_)) = (workdir, &self.root) else { return self.clone() };
+        let mut path = workdir.clone();
+        if let Root::Above(levels) = self.root {
+            path.walk(std::iter::repeat_n("..", levels));
+        }
+        path.walk(self.segments.iter().map(String::as_str));
+        path
+    }
+
+    /// True for a pattern that begins with `**`.
+    pub(super) fn begins_anywhere(&self) -> bool {
+        self.root == Root::Here && self.segments.first().is_some_and(|segment| segment == "**")
+    }
+
+    pub(super) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    pub(super) fn segments(&self) -> &[String] {
+        &self.segments
+    }
+
+    fn walk<'s>(&mut self, segments: impl Iterator<Item = &'s str>) {
+        for segment in segments {
+            match segment {
+                "" | "." => {}
+                ".." => self.go_up(),
+                name => self.segments.push(name.to_owned()),
+            }
+        }
+    }
+
+    fn go_up(&mut self) {
+        if self.segments.pop().is_some() {
+            return;
+        }
+        match &mut self.root {
+            // The folder above the top is the top.
+            Root::Top => {}
+            Root::Home(home) => home.push_str("/.."),
+            Root::Above(levels) => *levels += 1,
+            Root::Here => self.root = Root::Above(1),
+        }
+    }
+}
