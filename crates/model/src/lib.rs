@@ -22,6 +22,7 @@ pub mod json;
 pub mod loss;
 pub mod message;
 pub mod pairing;
+pub mod references;
 pub mod reply;
 pub mod request;
 pub mod sequencer;
