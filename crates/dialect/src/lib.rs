@@ -16,6 +16,7 @@ pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod registry;
+mod tool_schema;
 mod traits;
 
 pub use traits::{

@@ -6,6 +6,7 @@ mod generate;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use toolgate_dialect::conformance::explain::unexplained;
 use toolgate_dialect::conformance::{context, essence, streams};
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
 use toolgate_dialect::registry::ALL;
@@ -15,11 +16,10 @@ fn request() -> Arc<TurnRequest> {
     Arc::new(TurnRequest::new("some-model", Vec::new()))
 }
 
-/// What was said must arrive unless a loss was reported.
+/// What was said must arrive unless a loss speaks of it.
 fn same(before: &Reply, after: &Reply, losses: &Losses) -> Result<(), TestCaseError> {
-    if losses.is_empty() {
-        prop_assert_eq!(essence::of_reply(before), essence::of_reply(after));
-    }
+    let (before, after) = (essence::of_reply(before), essence::of_reply(after));
+    prop_assert_eq!(unexplained(&before, &after, losses), None);
     Ok(())
 }
 
@@ -75,7 +75,10 @@ proptest! {
             let first = dialect.upstream.write_request(&before).unwrap();
             let read = dialect.client.read_request(&first.body);
             prop_assert!(read.is_ok(), "{name}: {:?}\n{}", read.err(), String::from_utf8_lossy(&first.body));
-            let again = dialect.upstream.write_request(&read.unwrap().value).unwrap();
+            let read = read.unwrap().value;
+            let (said, arrived) = (essence::of_request(&before), essence::of_written(&read, &first.names));
+            prop_assert_eq!(unexplained(&said, &arrived, &first.losses), None);
+            let again = dialect.upstream.write_request(&read).unwrap();
             let (first, again) = (json(&first.body), json(&again.body));
             let id = dialect.client.id();
             let found = toolgate_dialect::conformance::equivalence::difference(

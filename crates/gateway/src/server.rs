@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::Either;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use thiserror::Error;
@@ -141,10 +142,11 @@ impl Running {
         self.wait().await
     }
 
-    /// Returns when all workers have ended.
+    /// Returns when all workers have ended, or as soon as one of them has failed.
     pub async fn wait(self) -> Result<(), ServeError> {
-        for end in self.workers {
-            end.await.map_err(|_| ServeError::WorkerLost)??;
+        let mut workers: FuturesUnordered<_> = self.workers.into_iter().collect();
+        while let Some(end) = workers.next().await {
+            end.map_err(|_| ServeError::WorkerLost)??;
         }
         Ok(())
     }
@@ -217,5 +219,21 @@ impl Connection {
             // Clients leave when they like; the turn itself has logged what that meant for it.
             tracing::debug!(%error, "a connection ended early");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn any_workers_loss_is_noticed_while_the_others_go_on() {
+        let (going_on, first) = oneshot::channel();
+        let (lost, second) = oneshot::channel();
+        let address = "127.0.0.1:1".parse().expect("an address");
+        let running = Running { address, shutdown: CancellationToken::new(), workers: vec![first, second] };
+        drop(lost);
+        assert!(matches!(running.wait().await, Err(ServeError::WorkerLost)));
+        drop(going_on);
     }
 }

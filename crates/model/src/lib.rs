@@ -23,6 +23,7 @@ pub mod lineage;
 pub mod loss;
 pub mod message;
 pub mod pairing;
+pub mod references;
 pub mod reply;
 pub mod request;
 pub mod sequencer;

@@ -2,11 +2,11 @@
 //! Types come from the schema, never from the look of the text (P16).
 
 pub(crate) mod builtin;
-pub(crate) mod inline;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Map, Value};
+use toolgate_model::references::inlined;
 use toolgate_model::{CallKind, JsonText, Losses, Tool};
 
 /// The one parameter of a tool that takes free text.
@@ -152,10 +152,10 @@ impl Parameter {
 
 /// The parameters of a tool from its schema.
 pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
-    let flat = inline::references(schema);
+    let flat = inlined(schema).map(|inlined| inlined.schema);
     let mut required = Vec::new();
     let mut properties = Map::new();
-    collect(&flat, &mut properties, &mut required);
+    collect(flat.as_ref().unwrap_or(schema), &mut properties, &mut required);
     let parameter = |(name, schema): (String, Value)| {
         let presence = if required.contains(&name) { Presence::Required } else { Presence::Optional };
         Parameter::new(name, schema, presence)

@@ -8,4 +8,4 @@ mod scripted_model;
 mod upstream;
 
 pub use scripted_model::ScriptedModel;
-pub use upstream::{Received, Script, ScriptedUpstream, Step};
+pub use upstream::{Offer, Received, Script, ScriptedUpstream, Step};

@@ -1,11 +1,13 @@
 //! What can go wrong with a host, each in words that say what to do.
 
 use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
 use http::header::LOCATION;
+use rustls::CertificateError;
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::body::HostBody;
@@ -28,10 +30,11 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn unreachable(&self, error: PoolError) -> TurnError {
-        let what = if matches!(error, PoolError::Connect(_)) {
-            "cannot be reached: check its base_url and that it runs"
-        } else {
-            "closed the connection before it answered: try again"
+        let what = match &error {
+            PoolError::Connect(cause) => {
+                untrusted(cause.as_ref()).unwrap_or("cannot be reached: check its base_url and that it runs")
+            }
+            PoolError::Broken(_) => "closed the connection before it answered: try again",
         };
         self.upstream(what).caused_by(error)
     }
@@ -79,5 +82,28 @@ impl Host {
 
     fn upstream(&self, what: &str) -> TurnError {
         TurnError::upstream(format!("upstream `{}` {what}", self.name))
+    }
+}
+
+/// Why a host's certificate was refused, where that is what went wrong.
+fn untrusted(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    if let Some(rustls::Error::InvalidCertificate(why)) = error.downcast_ref() {
+        use CertificateError as Why;
+        return Some(if matches!(why, Why::UnknownIssuer | Why::BadSignature) {
+            "has a certificate from an authority that is not trusted here: add the authority to the system's roots, or \
+             start with SSL_CERT_FILE set to a file that holds it"
+        } else if matches!(why, Why::NotValidForName | Why::NotValidForNameContext { .. }) {
+            "has a certificate for another name: put the name it was made for into base_url"
+        } else if matches!(why, Why::Expired | Why::ExpiredContext { .. }) {
+            "has a certificate that has expired: it needs a new one, or the clock here is wrong"
+        } else {
+            "has a certificate that cannot be trusted: check it, and that base_url is right"
+        });
+    }
+    // An I/O error names as its source what its content has as source, and leaves the content out.
+    let content = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    match content {
+        Some(content) => untrusted(content),
+        None => untrusted(error.source()?),
     }
 }

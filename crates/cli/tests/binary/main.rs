@@ -12,3 +12,4 @@ mod demo;
 mod http_client;
 mod running;
 mod shutdown;
+mod tls;

@@ -252,7 +252,11 @@ fn read_tool(tool: ToolIn) -> Tool {
             description: tool.description,
             schema: tool.input_schema,
             strict: tool.strict,
-            extras: extras(tool.extra),
+            // Marked, because a schema of this dialect goes back to it as it is.
+            extras: Extras::marked(
+                ID,
+                tool.extra.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+            ),
         }),
         ToolIn::Provider(opaque) => Tool::Provider(opaque),
     }

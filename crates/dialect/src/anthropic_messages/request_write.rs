@@ -181,7 +181,10 @@ fn write_tool<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Op
             Some(ToolOut::Function {
                 name: names.to_host(name.as_str()),
                 description: description.as_deref(),
-                input_schema: host_schema(name.as_str(), schema.as_ref(), losses),
+                input_schema: match schema {
+                    Some(schema) if extras.known_to(ID).is_some() => schema.clone(),
+                    Some(_) | None => host_schema(name.as_str(), schema.as_ref(), *strict, losses),
+                },
                 strict: *strict,
                 extra: extras.write(ID, "tools[]", losses),
             })

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use toolgate_model::settle::Settler;
-use toolgate_model::{Losses, Reply, TurnRequest, reply};
+use toolgate_model::{Losses, Reply, TurnRequest, pairing, reply};
 
-use super::{Verdict, context, essence};
+use super::essence::{self, Said};
+use super::explain::unexplained;
+use super::{Verdict, context};
 use crate::registry::{self, Dialect};
 
 /// The request in the other dialects is accepted there, and says the same up to reported losses.
@@ -20,14 +22,14 @@ pub(super) fn request(from: &Dialect, request: &TurnRequest, faults: &mut Verdic
         };
         match dialect.client.read_request(&written.body) {
             Ok(read) => {
-                let told = essence::of_request(&read.value);
-                judge(
-                    &format!("request in {name}"),
-                    &essence::of_request(request),
-                    &told,
-                    &written.losses,
-                    faults,
-                );
+                // A result for no call is told as text of the user.
+                let mut mended = request.clone();
+                if written.losses.contains("tool result") {
+                    pairing::repair(&mut mended.messages, &mut Losses::default());
+                }
+                let before = essence::of_request(&mended);
+                let after = essence::of_written(&read.value, &written.names);
+                judge(&format!("request in {name}"), &before, &after, &written.losses, faults);
             }
             Err(error) => faults.push(format!("request in {name} is refused there: {error}")),
         }
@@ -41,14 +43,8 @@ pub(super) fn reply(from: &Dialect, reply: &Reply, request: &Arc<TurnRequest>, f
         let written = dialect.client.write_reply(&reply, &context(request));
         match dialect.upstream.read_reply(&written.value) {
             Ok(read) => {
-                let told = essence::of_reply(&read.value);
-                judge(
-                    &format!("reply in {name}"),
-                    &essence::of_reply(&reply),
-                    &told,
-                    &written.losses,
-                    faults,
-                );
+                let (before, after) = (essence::of_reply(&reply), essence::of_reply(&read.value));
+                judge(&format!("reply in {name}"), &before, &after, &written.losses, faults);
             }
             Err(error) => faults.push(format!("reply in {name} is not read there: {error}")),
         }
@@ -61,17 +57,9 @@ pub(super) fn others(from: &Dialect) -> impl Iterator<Item = &'static (&'static 
     registry::ALL.iter().filter(move |(_, dialect)| dialect.client.id() != own)
 }
 
-/// Differences are faults unless a loss was reported.
-pub(super) fn judge(what: &str, before: &[String], after: &[String], losses: &Losses, faults: &mut Verdict) {
-    // Where the host counted no tokens a dialect may put its estimate.
-    let counted = before.iter().any(|line| line.starts_with("tokens "));
-    let after: Vec<&String> = after.iter().filter(|line| counted || !line.starts_with("tokens ")).collect();
-    if before.iter().eq(after.iter().copied()) || !losses.is_empty() {
-        return;
-    }
-    let gone = before.iter().find(|line| !after.contains(line));
-    let new = after.iter().find(|line| !before.contains(*line));
-    faults.push(format!("{what} differs and no loss was reported: {gone:.120?} became {new:.120?}"));
+/// Differences are faults unless a loss speaks for them.
+pub(super) fn judge(what: &str, before: &[Said], after: &[Said], losses: &Losses, faults: &mut Verdict) {
+    faults.extend(unexplained(before, after, losses).map(|found| format!("{what} differs: {found}")));
 }
 
 /// The reply as the gateway hands it to another dialect.

@@ -8,12 +8,13 @@
 //! ```
 //!
 //! Everything goes through the model alone; the original text is never carried along. Equal means equal up to
-//! [`equivalence`]; across dialects, what differs must have been reported as a loss.
+//! [`equivalence`]; across dialects, what differs must have been reported as a loss at that very place.
 
 mod crossing;
 pub mod equivalence;
 pub mod essence;
 mod exchange;
+pub mod explain;
 pub mod streams;
 
 pub use exchange::{Exchange, Verdict, examine};

@@ -105,6 +105,12 @@ pub(super) fn write<'a>(
         function_call: None,
         extra: extras.write(ID, voice.place, losses),
     };
+    if voice.origin == Origin::Foreign && !blocks.iter().filter_map(rank).is_sorted() {
+        losses.add(
+            format!("{}.order", voice.place),
+            "openai-chat tells all thoughts first, then all text, then the calls",
+        );
+    }
     for (index, block) in blocks.iter().enumerate() {
         match block {
             Block::Text(text) => content.text(text, voice, losses),
@@ -135,6 +141,16 @@ pub(super) fn write<'a>(
         out.content = Some(ContentOut::Text(Cow::Borrowed("")));
     }
     out
+}
+
+/// The order in which a message tells things, whatever came first. What it has no word for counts nowhere.
+fn rank(block: &Block) -> Option<u8> {
+    match block {
+        Block::Reasoning(_) => Some(0),
+        Block::Text(_) | Block::Refusal(_) => Some(1),
+        Block::ToolCall(_) => Some(2),
+        Block::Opaque(_) => None,
+    }
 }
 
 impl<'a> AssistantOut<'a> {

@@ -150,6 +150,9 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
     if origin == Origin::Foreign && sampling.top_k.is_some() {
         losses.unknown_to(ID, "top_k");
     }
+    if request.previous.is_some() {
+        losses.unknown_to(ID, "previous_response_id");
+    }
     for tool in &request.tools {
         match tool {
             Tool::Function(tool) if is_legacy => {

@@ -14,6 +14,7 @@ use super::fields::{nested_extras, opaque, write_nested};
 use super::wire::{CustomToolIn, FunctionToolIn, NameIn, ToolIn};
 use super::{ID, Origin};
 use crate::NameMap;
+use crate::tool_schema::for_host;
 
 /// Tools and legacy functions, in the client's order (T37).
 pub(super) fn read(tools: Option<Vec<ToolIn>>, functions: Option<Vec<FunctionToolIn>>) -> Vec<Tool> {
@@ -166,28 +167,13 @@ pub(super) fn write_function<'a>(
     let (extra, inner) = write_nested(extras, "function", "tools[]", losses);
     let parameters = match origin {
         Origin::Native => schema.as_ref().map(Cow::Borrowed),
-        Origin::Foreign => Some(rooted(schema.as_ref())),
+        Origin::Foreign => Some(Cow::Owned(for_host(name.as_str(), schema.as_ref(), losses))),
     };
     let name = names.to_host(name.as_str());
     (
         FunctionOut { name, description: description.as_deref(), parameters, strict: *strict, extra: inner },
         extra,
     )
-}
-
-/// T24: hosts refuse a schema whose root has no type. Every other schema stays byte for byte (T37).
-fn rooted(schema: Option<&JsonText>) -> Cow<'_, JsonText> {
-    let Some(schema) = schema else {
-        return Cow::Owned(JsonText::from_value(&json!({"type": "object", "properties": {}})));
-    };
-    let Value::Object(fields) = schema.to_value() else { return Cow::Borrowed(schema) };
-    if fields.contains_key("type") {
-        return Cow::Borrowed(schema);
-    }
-    let mut rooted = Fields::new();
-    rooted.insert("type".to_owned(), Value::from("object"));
-    rooted.extend(fields);
-    Cow::Owned(JsonText::from_value(&Value::Object(rooted)))
 }
 
 /// A grammar stands in an object of its own here; where it came flat it is put there.

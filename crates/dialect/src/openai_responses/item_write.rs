@@ -10,13 +10,14 @@ use toolgate_model::{
 use super::ID;
 use super::items::{CONTENT_INDEX, MESSAGE_FIELDS};
 use super::part_write::{self, Given};
+use super::request_write::Origin;
 use crate::NameMap;
 
 /// Who will read the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
-    /// A host: it takes back only proofs of its own (T26).
-    Host,
+    /// A host: it takes back only proofs of its own (T26). Where the request came from decides what may change.
+    Host(Origin),
     /// A client, or our own store: it keeps every proof for us, foreign ones as tokens.
     Client,
 }
@@ -45,8 +46,13 @@ pub(super) fn input(
             },
             Message::Assistant(message) => writer.assistant(message, |block| ids.call(index, block)),
             Message::ToolResults(results) => {
-                for (at, result) in results.results.iter().enumerate() {
-                    writer.result(result, ids.result(index, at));
+                // Clients of this dialect have their items in the order they want.
+                let order = match audience {
+                    Audience::Host(Origin::Foreign) => ids.results_in_order(index).to_vec(), // T25
+                    Audience::Host(Origin::Own) | Audience::Client => (0..results.results.len()).collect(),
+                };
+                for at in order {
+                    writer.result(&results.results[at], ids.result(index, at));
                 }
             }
         }
@@ -154,7 +160,7 @@ impl ItemWriter<'_> {
         let mut extras = text.extras.write(ID, "output[].content[]", self.losses);
         let message = extras.shift_remove(MESSAGE_FIELDS);
         let continues = extras.shift_remove(CONTENT_INDEX).is_some();
-        if text.text.is_empty() && self.audience == Audience::Host && text.extras.is_empty() {
+        if text.text.is_empty() && matches!(self.audience, Audience::Host(_)) && text.extras.is_empty() {
             return;
         }
         let mut part = Fields::new();
@@ -253,9 +259,9 @@ pub(super) fn reasoning_item(
             item.insert("encrypted_content".to_owned(), Value::from(seal.to_token()));
         }
         (None, Audience::Client) => {}
-        (None, Audience::Host) if reasoning.extras.known_to(ID).is_some() => {}
+        (None, Audience::Host(_)) if reasoning.extras.known_to(ID).is_some() => {}
         // T26
-        (Some(_) | None, Audience::Host) => {
+        (Some(_) | None, Audience::Host(_)) => {
             losses.add("reasoning", "only the host that thought it can take it back");
             return None;
         }

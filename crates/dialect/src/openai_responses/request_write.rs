@@ -11,6 +11,7 @@ use toolgate_model::{
 use super::ID;
 use super::item_write::{self, Audience};
 use crate::names::{NameRules, host_names};
+use crate::tool_schema::for_host;
 use crate::{NameMap, WrittenRequest};
 
 /// Call ids: at most 64 characters of any kind (T23).
@@ -55,7 +56,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
     let body = RequestBody {
         model: request.model.as_str(),
         instructions: instructions(&request.system, &mut losses),
-        input: item_write::input(&request.messages, &names, &ids, Audience::Host, &mut losses),
+        input: item_write::input(&request.messages, &names, &ids, Audience::Host(origin), &mut losses),
         tools: tools(&request.tools, &names, origin, &mut losses),
         tool_choice: choice(&request.tool_choice, &names, &mut losses),
         parallel_tool_calls: request.tool_choice.parallel.map(|parallel| parallel == Parallel::Allowed),
@@ -219,12 +220,9 @@ pub(super) fn tools<'a>(
                 r#type: "function",
                 name: names.to_host(tool.name.as_str()),
                 description: tool.description.as_deref(),
-                parameters: match (&tool.schema, origin) {
-                    (Some(schema), _) => Some(schema.clone()),
-                    (None, Origin::Own) => None,
-                    (None, Origin::Foreign) => {
-                        Some(JsonText::from_value(&json!({ "type": "object", "properties": {} })))
-                    }
+                parameters: match origin {
+                    Origin::Own => tool.schema.clone(),
+                    Origin::Foreign => Some(for_host(tool.name.as_str(), tool.schema.as_ref(), losses)),
                 },
                 // Absent means strict here and lenient elsewhere.
                 strict: tool.strict.or((origin == Origin::Foreign).then_some(false)),

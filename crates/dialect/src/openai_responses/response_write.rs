@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use toolgate_model::{
-    Fields, Finish, Losses, Parallel, Reply, ReplyHead, ReplyId, Retention, Translated, TurnRequest,
+    Fields, Finish, Losses, Parallel, Reply, ReplyHead, ReplyId, Retention, StopReason, Translated,
+    TurnRequest,
 };
 
 use super::ID;
@@ -59,7 +60,13 @@ pub(super) fn begun(head: &ReplyHead, context: &ReplyContext, losses: &mut Losse
 
 /// Completes a response.
 pub(super) fn finished(response: &mut Fields, finish: &Finish, output: Vec<Value>, losses: &mut Losses) {
-    let (status, reason) = status_of(&finish.stop);
+    let (status, reason) = match status_of(&finish.stop) {
+        // Without a part that says no, a refusal would look like an answer.
+        _ if finish.stop == StopReason::Refusal && !output.iter().any(says_no) => {
+            ("incomplete", Some("content_filter"))
+        }
+        status => status,
+    };
     if finish.stop_sequence.is_some() {
         losses.unknown_to(ID, "stop_sequence");
     }
@@ -72,6 +79,11 @@ pub(super) fn finished(response: &mut Fields, finish: &Finish, output: Vec<Value
         response.insert("usage".to_owned(), usage::write(usage, losses));
     }
     response.extend(finish.extras.write(ID, "response", losses));
+}
+
+fn says_no(item: &Value) -> bool {
+    let parts = item.get("content").and_then(Value::as_array);
+    parts.is_some_and(|parts| parts.iter().any(|part| part["type"] == "refusal"))
 }
 
 /// The fields of a request that the API repeats in its response.

@@ -128,7 +128,7 @@ fn judge_whole(
     let (whole, mut streamed) = (essence::of_reply(&from_whole), essence::of_reply(&from_stream));
     if from_stream.finish.usage.is_none() {
         // A chat stream tells its usage only to those who asked for it; a whole reply always does.
-        streamed.extend(whole.last().filter(|line| line.starts_with("tokens")).cloned());
+        streamed.extend(whole.last().filter(|said| said.who == essence::Who::Tokens).cloned());
     }
     // What cannot be said in one piece (arguments that are no JSON) is reported; everything else is the same.
     let reported = whole_losses.iter().any(|loss| !stream.losses.contains(&loss.place));

@@ -84,6 +84,12 @@ impl Gate {
         Self { running, store, client }
     }
 
+    /// The same gateway, spoken to in HTTP/2 from the first byte, over one connection.
+    pub(crate) fn over_http2(mut self) -> Self {
+        self.client = Client::builder(TokioExecutor::new()).http2_only(true).build_http();
+        self
+    }
+
     /// A gateway with the usual configuration in front of the scripted server.
     pub(crate) fn before(upstream: &ScriptedUpstream) -> Self {
         Self::start(&config(), backends(upstream))

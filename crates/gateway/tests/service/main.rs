@@ -13,6 +13,8 @@ mod ending;
 #[cfg(test)]
 mod gate;
 #[cfg(test)]
+mod http2;
+#[cfg(test)]
 mod prompting;
 #[cfg(test)]
 mod relaying;
@@ -20,3 +22,5 @@ mod relaying;
 mod replies;
 #[cfg(test)]
 mod upstreams;
+#[cfg(test)]
+mod workers;

@@ -43,17 +43,6 @@ fn types_come_from_every_way_a_schema_can_say_them() {
 }
 
 #[test]
-fn references_that_multiply_are_bounded() {
-    let mut definitions = Map::new();
-    for level in 0..30 {
-        let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
-        definitions.insert(format!("d{level}"), json!({"properties": {"a": next, "b": next, "c": next}}));
-    }
-    let schema = json!({"properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
-    assert_eq!(parameters(&schema).len(), 1);
-}
-
-#[test]
 fn tools_without_a_schema_get_theirs_and_others_are_a_loss() {
     let dialect = toolgate_model::DialectId { name: "anthropic-messages", provider: "anthropic" };
     let provider = |kind: &str, name: &str| {

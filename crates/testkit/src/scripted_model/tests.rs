@@ -7,6 +7,7 @@ use crate::Step;
 
 fn request(path: &str, body: &Value) -> Received {
     Received {
+        version: http::Version::HTTP_11,
         method: Method::POST,
         path: format!("/v1{path}"),
         headers: HeaderMap::new(),

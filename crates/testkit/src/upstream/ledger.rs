@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, Version};
 
 /// A long load test must not fill the memory; no test looks at more than this.
 const MAX_KEPT: usize = 1024;
@@ -11,6 +11,8 @@ const MAX_KEPT: usize = 1024;
 /// One request as it arrived.
 #[derive(Debug, Clone)]
 pub struct Received {
+    /// The HTTP version it came over.
+    pub version: Version,
     /// The HTTP method.
     pub method: Method,
     /// The path with its query.

@@ -1,4 +1,4 @@
-//! A real HTTP/1.1 server on a loopback port that answers as scripted.
+//! A real HTTP server on a loopback port that answers as scripted, plain or over TLS.
 
 mod gates;
 mod ledger;
@@ -6,6 +6,7 @@ mod script;
 mod serve;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -21,6 +22,8 @@ use gates::Gates;
 use ledger::Ledger;
 pub use ledger::Received;
 pub use script::{Script, Step};
+use tls::Identity;
+pub use tls::Offer;
 
 /// How long a test waits for something that a working gateway does at once, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -29,6 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct ScriptedUpstream {
     address: SocketAddr,
+    /// The certificate of the authority that vouches for it, if it speaks TLS.
+    authority: Option<String>,
     shared: Arc<Shared>,
     _server: JoinSet<()>,
 }
@@ -38,19 +43,39 @@ impl ScriptedUpstream {
     ///
     /// # Panics
     /// When the machine has no loopback port to give.
-    #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
     pub async fn start() -> Self {
+        Self::serve(None).await
+    }
+
+    /// Starts a server that speaks TLS, with a certificate for 127.0.0.1 from an authority of its own.
+    ///
+    /// # Panics
+    /// When the machine has no loopback port to give.
+    pub async fn start_tls(offer: Offer) -> Self {
+        Self::serve(Some(Identity::make(offer))).await
+    }
+
+    #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
+    async fn serve(identity: Option<Identity>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("bind a loopback port");
         let address = listener.local_addr().expect("read the bound address");
         let shared = Arc::new(Shared::default());
         let mut server = JoinSet::new();
-        server.spawn(serve::accept(listener, Arc::clone(&shared)));
-        Self { address, shared, _server: server }
+        let (acceptor, authority) =
+            identity.map(|Identity { acceptor, authority }| (acceptor, authority)).unzip();
+        server.spawn(serve::accept(listener, acceptor, Arc::clone(&shared)));
+        Self { address, authority, shared, _server: server }
     }
 
     /// What a gateway is configured with: `http://127.0.0.1:PORT/v1`.
     pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        let scheme = if self.authority.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/v1", self.address)
+    }
+
+    /// The certificate of the authority that vouches for it, as PEM; empty where it speaks no TLS.
+    pub fn authority(&self) -> &str {
+        self.authority.as_deref().unwrap_or_default()
     }
 
     /// Queues the answer to the next request that has none yet.

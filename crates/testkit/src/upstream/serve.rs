@@ -9,11 +9,13 @@ use futures_util::stream::{self, Stream};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use super::{Received, Script, Shared, Step};
 
@@ -21,21 +23,45 @@ use super::{Received, Script, Shared, Step};
 const MAX_REQUEST_BYTES: usize = 128 * 1024 * 1024;
 
 /// Takes connections until the server is dropped, and all connections with it.
-pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+pub(super) async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     while let Ok((connection, _)) = listener.accept().await {
-        connections.spawn(serve(connection, Arc::clone(&shared)));
+        connections.spawn(welcome(connection, tls.clone(), Arc::clone(&shared)));
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn serve(connection: TcpStream, shared: Arc<Shared>) {
+async fn welcome(connection: TcpStream, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
     // Each step is to leave as soon as it is written.
     let delay = connection.set_nodelay(true);
-    let service = service_fn(|request| answer(request, Arc::clone(&shared)));
-    let served = http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
-    // A cut or a lost client ends a connection with an error. Both are told to the test in other ways.
-    drop((delay, served));
+    // A cut, a lost client or one that does not trust us ends a connection with an error. All of it is told to the
+    // test in other ways.
+    drop(delay);
+    let Some(tls) = tls else { return serve(connection, Protocol::Http1, shared).await };
+    let Ok(connection) = tls.accept(connection).await else { return };
+    let is_http2 = connection.get_ref().1.alpn_protocol() == Some(b"h2");
+    let protocol = if is_http2 { Protocol::Http2 } else { Protocol::Http1 };
+    serve(connection, protocol, shared).await;
+}
+
+enum Protocol {
+    Http1,
+    Http2,
+}
+
+async fn serve<T>(connection: T, protocol: Protocol, shared: Arc<Shared>)
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request| answer(request, Arc::clone(&shared)));
+    let connection = TokioIo::new(connection);
+    let served = match protocol {
+        Protocol::Http1 => http1::Builder::new().serve_connection(connection, service).await,
+        Protocol::Http2 => {
+            http2::Builder::new(TokioExecutor::new()).serve_connection(connection, service).await
+        }
+    };
+    drop(served);
 }
 
 async fn answer(
@@ -64,7 +90,7 @@ async fn receive(request: Request<Incoming>, shared: &Shared) -> Script {
         Ok(body) => body.to_bytes(),
         Err(error) => return Script::status(400).bytes(format!("could not read the request body: {error}")),
     };
-    let received = Received { method: head.method, path, headers: head.headers, body };
+    let received = Received { version: head.version, method: head.method, path, headers: head.headers, body };
     shared.ledger.lock().add(received.clone());
     shared.arrivals.add_permits(1);
     if let Some(script) = shared.queue.lock().pop_front() {

@@ -36,6 +36,15 @@ fn written(reply: &Reply) -> Value {
 }
 
 #[test]
+fn a_refusal_without_words_does_not_look_like_an_answer() {
+    let mut reply = read(&response(json!([message("I c")]))).expect("it is a reply");
+    reply.finish.stop = StopReason::Refusal;
+    let body = written(&reply);
+    assert_eq!(body["status"], "incomplete");
+    assert_eq!(body["incomplete_details"], json!({ "reason": "content_filter" }));
+}
+
+#[test]
 fn a_reply_comes_back_as_it_was_and_says_why_it_ended() {
     let call = json!({ "type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}",
                        "status": "completed" });

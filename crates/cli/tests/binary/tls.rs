@@ -1,0 +1,111 @@
+//! Hosts behind TLS, with an authority that only `SSL_CERT_FILE` names.
+
+use std::path::Path;
+use std::thread;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toolgate_testkit::{Offer, Script, ScriptedUpstream};
+
+use crate::http_client::Reply;
+use crate::running::{Running, toolgate};
+
+/// A scripted host on a thread of its own, since the tests here block.
+fn host(offer: Offer) -> ScriptedUpstream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let host = runtime.block_on(ScriptedUpstream::start_tls(offer));
+    thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+    host
+}
+
+/// A gateway in front of the host at this address that trusts the authority of `trusted`.
+fn gateway(base_url: &str, trusted: &ScriptedUpstream) -> Running {
+    let home = tempfile::tempdir().unwrap();
+    write(&home, "authority.pem", trusted.authority());
+    let config = format!(
+        "listen = \"127.0.0.1:0\"\nstore = \"memory\"\n\
+         [upstreams.host]\ndialect = \"openai-chat\"\nbase_url = \"{base_url}\"\nretries = 0\n\
+         [models.m]\nupstream = \"host\"\n"
+    );
+    let config = write(&home, "gate.toml", &config);
+    let mut command = toolgate(&home, &["--config", &config]);
+    command.env("SSL_CERT_FILE", home.path().join("authority.pem"));
+    Running::spawn(home, command)
+}
+
+fn write(home: &TempDir, name: &str, text: &str) -> String {
+    let path: &Path = &home.path().join(name);
+    std::fs::write(path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn ask(gateway: &Running, stream: bool) -> Reply {
+    let body = json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "hi"}]});
+    gateway.post("/v1/chat/completions", &body)
+}
+
+fn whole() -> Script {
+    let message = json!({"role": "assistant", "content": "hello"});
+    Script::json(
+        200,
+        json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+               "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}),
+    )
+}
+
+fn chunk(delta: &Value, finish: &Value) -> Value {
+    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+           "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+}
+
+fn begun() -> Script {
+    Script::sse().frame("", chunk(&json!({"role": "assistant", "content": "hello"}), &Value::Null))
+}
+
+fn check_version(offer: Offer, version: &str) {
+    let host = host(offer);
+    let gateway = gateway(&host.base_url(), &host);
+    host.on(whole());
+    let reply = ask(&gateway, false);
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(reply.json()["choices"][0]["message"]["content"], "hello");
+    host.on(begun().frame("", chunk(&json!({}), &json!("stop"))).frame("", "[DONE]"));
+    let reply = ask(&gateway, true);
+    assert_eq!(reply.frames().last().map(|frame| frame.data.as_str()), Some("[DONE]"));
+    host.on(begun().cut());
+    let reply = ask(&gateway, true);
+    let told = &reply.frames()[1].data;
+    assert!(told.contains("error") && told.contains("incomplete"), "{told}");
+    let versions: Vec<String> =
+        host.requests().iter().map(|request| format!("{:?}", request.version)).collect();
+    assert_eq!(versions, [version; 3]);
+}
+
+#[test]
+fn a_host_that_offers_http2_is_spoken_to_in_http2() {
+    check_version(Offer::Http2, "HTTP/2.0");
+}
+
+#[test]
+fn a_host_that_knows_only_http1_is_spoken_to_in_http1() {
+    check_version(Offer::Http1, "HTTP/1.1");
+    check_version(Offer::Unspoken, "HTTP/1.1");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_trusted_says_what_to_do() {
+    let (host, other) = (host(Offer::Http2), host(Offer::Http2));
+    let right = host.base_url();
+    let cases = [
+        (right.clone(), &other, "SSL_CERT_FILE"),
+        (right.replace("127.0.0.1", "localhost"), &host, "another name"),
+        (right.replace("https", "http"), &host, "closed the connection"),
+    ];
+    for (base_url, trusted, told) in cases {
+        let reply = ask(&gateway(&base_url, trusted), false);
+        assert_eq!(reply.status, 502, "{}", reply.body);
+        let message = reply.json()["error"]["message"].to_string();
+        assert!(message.contains(told), "{base_url}: {message}");
+    }
+    assert!(host.requests().is_empty() && other.requests().is_empty(), "nothing was said to them");
+}

@@ -1,0 +1,122 @@
+//! A tool's schema as hosts of every dialect take it (T24): an object with a `type`, no choice at its root, and no
+//! references. A schema that is like that already goes out byte for byte (T37).
+
+use serde_json::{Value, json};
+use toolgate_model::references::{Inlined, Meaning, inlined};
+use toolgate_model::{Fields, JsonText, Losses};
+
+/// Keywords hosts refuse at the root.
+const CHOICES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+/// Keywords whose keys are names that the schema's author chose.
+const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
+
+/// The schema for a host of another dialect than the client's.
+pub(crate) fn for_host(tool: &str, schema: Option<&JsonText>, losses: &mut Losses) -> JsonText {
+    let Some(schema) = schema else { return JsonText::from_value(&empty()) };
+    let value = schema.to_value();
+    let (text, value) = match inlined(&value) {
+        Some(Inlined { schema: flat, meaning: Meaning::Same }) => (JsonText::from_value(&flat), flat),
+        // Recursive schemas need their references. Hosts that take none say so.
+        Some(Inlined { schema: _, meaning: Meaning::Wider }) | None => (schema.clone(), value),
+    };
+    let Value::Object(root) = value else {
+        losses.add(format!("tools[{tool}].schema"), "the schema is no JSON object: any object is accepted");
+        return JsonText::from_value(&empty());
+    };
+    let is_object = root.get("type").and_then(Value::as_str) == Some("object");
+    if is_object && !CHOICES.iter().any(|keyword| root.contains_key(*keyword)) {
+        return text;
+    }
+    let mut fixed = Fields::new();
+    fixed.insert("type".to_owned(), Value::from("object"));
+    if !is_object && root.contains_key("type") {
+        losses.add(format!("tools[{tool}].schema.type"), "the root of a tool's schema must be an object");
+    }
+    fixed.extend(root.into_iter().filter(|(name, _)| name != "type"));
+    for keyword in CHOICES {
+        if let Some(Value::Array(variants)) = fixed.shift_remove(keyword) {
+            losses.add(format!("tools[{tool}].schema.{keyword}"), "not allowed at the root: variants merged");
+            merge_variants(keyword, &variants, &mut fixed);
+        }
+    }
+    JsonText::from_value(&Value::Object(fixed))
+}
+
+/// The schema without these keywords, each reported. Names that its author chose may be called like them.
+pub(crate) fn without(keywords: &[&str], tool: &str, schema: JsonText, losses: &mut Losses) -> JsonText {
+    let mut value = schema.to_value();
+    let mut stripped = Vec::new();
+    strip(keywords, &mut value, &mut stripped);
+    if stripped.is_empty() {
+        return schema;
+    }
+    for keyword in stripped {
+        losses.add(format!("tools[{tool}].schema.{keyword}"), "the host refuses it in a strict tool");
+    }
+    JsonText::from_value(&value)
+}
+
+fn strip(keywords: &[&str], schema: &mut Value, stripped: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|name, _| {
+                let is_kept = !keywords.contains(&name.as_str());
+                if !is_kept {
+                    stripped.push(name.clone());
+                }
+                is_kept
+            });
+            for (name, value) in fields {
+                if !NAMED.contains(&name.as_str()) {
+                    strip(keywords, value, stripped);
+                } else if let Value::Object(named) = value {
+                    named.values_mut().for_each(|schema| strip(keywords, schema, stripped));
+                }
+            }
+        }
+        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| strip(keywords, schema, stripped)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn empty() -> Value {
+    json!({ "type": "object", "properties": {} })
+}
+
+/// Every variant's properties are allowed; required is what each of them requires, for `allOf` what any does.
+fn merge_variants(keyword: &str, variants: &[Value], root: &mut Fields) {
+    let mut properties = object(root.get("properties"));
+    let mut shared: Option<Vec<Value>> = None;
+    for variant in variants {
+        for (name, property) in object(variant.get("properties")) {
+            properties.entry(name).or_insert(property);
+        }
+        let required = array(variant.get("required"));
+        shared = Some(match shared {
+            None => required,
+            Some(mut before) if keyword == "allOf" => {
+                before.extend(required);
+                before
+            }
+            Some(before) => before.into_iter().filter(|name| required.contains(name)).collect(),
+        });
+    }
+    let mut required = array(root.get("required"));
+    for name in shared.unwrap_or_default() {
+        if !required.contains(&name) {
+            required.push(name);
+        }
+    }
+    root.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        root.insert("required".to_owned(), Value::Array(required));
+    }
+}
+
+fn object(value: Option<&Value>) -> Fields {
+    value.and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+fn array(value: Option<&Value>) -> Vec<Value> {
+    value.and_then(Value::as_array).cloned().unwrap_or_default()
+}
