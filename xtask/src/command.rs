@@ -9,6 +9,7 @@ pub(crate) enum Command {
     Tidy,
     Bench(BenchExtent),
     Corpus(PathBuf),
+    Bfcl,
     Help,
 }
 
@@ -24,7 +25,7 @@ pub(crate) enum BenchExtent {
     Smoke,
 }
 
-const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "help"];
+const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "bfcl", "help"];
 
 impl Command {
     /// Reads the arguments after `cargo xtask`; the error is a sentence for the person.
@@ -37,6 +38,7 @@ impl Command {
             ["tidy"] => Ok(Self::Tidy),
             ["bench"] => Ok(Self::Bench(BenchExtent::Full)),
             ["bench", "--smoke"] => Ok(Self::Bench(BenchExtent::Smoke)),
+            ["bfcl"] => Ok(Self::Bfcl),
             ["corpus", folder] => Ok(Self::Corpus(PathBuf::from(folder))),
             ["corpus"] => Err("`cargo xtask corpus` needs the folder with the recorded exchanges".to_owned()),
             [name, rest @ ..] if NAMES.contains(name) => {
@@ -76,6 +78,7 @@ mod tests {
         check("test --quick", &Ok(Command::Test(TestExtent::Quick)));
         check("tidy", &Ok(Command::Tidy));
         check("bench --smoke", &Ok(Command::Bench(BenchExtent::Smoke)));
+        check("bfcl", &Ok(Command::Bfcl));
         check("corpus some/where", &Ok(Command::Corpus(PathBuf::from("some/where"))));
     }
 

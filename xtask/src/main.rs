@@ -9,10 +9,14 @@
 
 mod bench;
 mod cargo;
+mod claude;
 mod command;
 mod corpus;
+mod packages;
+mod prompted;
 mod report;
 mod sdk;
+mod stage;
 mod test;
 mod tidy;
 
@@ -24,7 +28,7 @@ use command::Command;
 const HELP: &str = "\
 Everything one does with this repository, in one command each.
 
-  cargo xtask test            all checks and all tests, the official SDKs included;
+  cargo xtask test            all checks and all tests, the official SDKs and Claude Code included;
                               fetches what is missing into .toolgate-test/
   cargo xtask test --quick    formatting, tidy, clippy and unit tests: under a minute when warm
   cargo xtask tidy            the rules of the code base that no compiler checks
@@ -32,6 +36,7 @@ Everything one does with this repository, in one command each.
                               a table here, and target/bench/result.json
   cargo xtask bench --smoke   the same in under a minute: shows that it runs, not how fast
   cargo xtask corpus PATH     recorded exchanges below PATH, read and written in every dialect
+  cargo xtask bfcl            every function-calling ground truth as the text of a model, read back by the SDKs
   cargo xtask help            this text
 ";
 
@@ -53,6 +58,7 @@ fn main() -> ExitCode {
         Command::Test(extent) => return test::run(root, extent),
         Command::Tidy => test::tidy_step(root).map(|()| println!("tidy: nothing to complain about")),
         Command::Bench(extent) => bench::run(root, extent),
+        Command::Bfcl => return prompted::run_all(root),
         Command::Corpus(folder) => corpus::run(root, &folder),
     };
     match outcome {

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every check, from formatting to the official SDKs, in one run.
+//! `cargo xtask test`: every check, from formatting to the official SDKs and Claude Code, in one run.
 //!
 //! A step that fails does not stop the ones after it, so one run shows everything that is wrong.
 
@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::cargo::{self, cargo};
 use crate::command::TestExtent;
 use crate::report::{Outcome, Report};
-use crate::{sdk, tidy};
+use crate::{claude, prompted, sdk, tidy};
 
 pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
     let mut report = Report::default();
@@ -24,11 +24,13 @@ pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
             report.step("unit tests", || tests(root, &["--workspace", "--lib", "--bins"]));
         }
         TestExtent::Full => {
+            report.step("Claude Code", || Outcome::plain(claude::install_if_missing(root)));
             report.step("tests", || tests(root, &["--workspace", "--all-targets"]));
             report.step("doc tests", || {
                 counted(&mut cargo(root, &["test", "--quiet", "--workspace", "--doc"]))
             });
             sdk::run(root, &mut report);
+            prompted::run(root, &mut report);
         }
     }
     report.finish()
@@ -56,7 +58,7 @@ fn tests(root: &Path, selection: &[&str]) -> Outcome {
         println!("cargo-nextest is not installed: using `cargo test`");
         [&["test", "--no-fail-fast"], selection].concat()
     };
-    counted(&mut cargo(root, &arguments))
+    counted(claude::tell(root, &mut cargo(root, &arguments)))
 }
 
 fn has_nextest(root: &Path) -> bool {

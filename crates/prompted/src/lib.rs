@@ -155,8 +155,10 @@ fn place(request: &mut TurnRequest, prompt: Part, placement: Placement) {
     }
 }
 
+/// Puts the line on the message that is to be answered. Claude Code adds instructions behind it.
 fn remind(messages: &mut [Message], line: String) {
-    if let Some(Message::User(message)) = messages.last_mut() {
+    let answered = messages.iter_mut().rfind(|message| !matches!(message, Message::System(_)));
+    if let Some(Message::User(message)) = answered {
         message.content.push(Part::text(line));
     }
 }

@@ -119,13 +119,8 @@ pub(super) fn opening<'a>(
     usage: UsageOut,
     losses: &mut Losses,
 ) -> MessageOut<'a> {
-    let id = head.id.as_ref().map_or(context.fallback_id.as_str(), ReplyId::as_str);
     MessageOut {
-        id: if id.starts_with(ID_PREFIX) {
-            Cow::Borrowed(id)
-        } else {
-            Cow::Owned(format!("{ID_PREFIX}{id}"))
-        },
+        id: written_id(head, context),
         kind: "message",
         role: "assistant",
         model: head.model.as_ref().unwrap_or(&context.request.model).as_str(),
@@ -135,6 +130,15 @@ pub(super) fn opening<'a>(
         usage,
         extra: head.extras.write(ID, "reply", losses),
     }
+}
+
+/// The reply's id: the host's where it is one of this API, else ours. Hosts of other APIs give the same id to many
+/// replies, and Claude Code takes messages with the same id for parts of one.
+fn written_id<'a>(head: &'a ReplyHead, context: &'a ReplyContext) -> Cow<'a, str> {
+    let is_own = |id: &&str| head.extras.known_to(ID).is_some() || id.starts_with(ID_PREFIX);
+    let kept = head.id.as_ref().map(ReplyId::as_str).filter(is_own);
+    let id = kept.unwrap_or(&context.fallback_id);
+    if id.starts_with(ID_PREFIX) { Cow::Borrowed(id) } else { Cow::Owned(format!("{ID_PREFIX}{id}")) }
 }
 
 fn write_block<'a>(block: &'a Block, losses: &mut Losses) -> Option<BlockOut<'a>> {

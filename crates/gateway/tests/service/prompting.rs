@@ -13,13 +13,18 @@ const MARK: &str = "§";
 const CALL: &str = "Let me look.\n§\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n\
                     <parameter name=\"days\">3</parameter>\n</invoke>\n";
 
-const RESULT: &str = "18 degrees and rain";
+pub(crate) const RESULT: &str = "18 degrees and rain";
 
 fn gate(upstream: &ScriptedUpstream, options: Options) -> Gate {
+    gate_before(upstream, "openai-chat", options)
+}
+
+/// A gateway in front of a text-only host that speaks this dialect.
+pub(crate) fn gate_before(upstream: &ScriptedUpstream, dialect: &'static str, options: Options) -> Gate {
     let mut model = route("text", &[Via::Upstream(UpstreamName::new("gpt"))]);
     model.tools = Tools::Prompted(options);
     let backends = BackendConfig {
-        upstreams: vec![host("gpt", "openai-chat", upstream)],
+        upstreams: vec![host("gpt", dialect, upstream)],
         models: vec![model],
         trigger_secret: Some(TriggerSecret::new([7; 32])),
     };
@@ -27,7 +32,7 @@ fn gate(upstream: &ScriptedUpstream, options: Options) -> Gate {
 }
 
 /// The trigger that the host was taught.
-fn trigger_in(received: &Received) -> String {
+pub(crate) fn trigger_in(received: &Received) -> String {
     let body = String::from_utf8(received.body.to_vec()).expect("text");
     let start = body.find("<<CALL_").unwrap_or_else(|| panic!("no trigger in {body}"));
     let end = start + body[start..].find(">>").expect("the trigger's end") + 2;
@@ -60,7 +65,7 @@ fn say(received: &Received, text: &str, finish: &str) -> Script {
 }
 
 /// The same question with the same tool in each API: (path, body).
-fn questions(stream: bool) -> [(&'static str, Value); 3] {
+pub(crate) fn questions(stream: bool) -> [(&'static str, Value); 3] {
     let schema = json!({
         "type": "object", "required": ["city"],
         "properties": { "city": { "type": "string" }, "days": { "type": "integer" } }
@@ -88,7 +93,7 @@ fn questions(stream: bool) -> [(&'static str, Value); 3] {
 }
 
 /// The call in a whole reply: (id, name, arguments).
-fn call_in(path: &str, reply: &Value) -> (String, String, Value) {
+pub(crate) fn call_in(path: &str, reply: &Value) -> (String, String, Value) {
     let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("no call in {reply}")).to_owned();
     let parsed = |value: &Value| serde_json::from_str(&text(value)).expect("JSON arguments");
     let typed = |list: &Value, kind: &str| {
@@ -115,13 +120,13 @@ fn call_in(path: &str, reply: &Value) -> (String, String, Value) {
 }
 
 /// The data of a stream's frames.
-fn frames(stream: &str) -> Vec<Value> {
+pub(crate) fn frames(stream: &str) -> Vec<Value> {
     let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     data.filter_map(|data| serde_json::from_str(data).ok()).collect()
 }
 
 /// The arguments in a stream, put together.
-fn streamed_arguments(path: &str, stream: &str) -> Value {
+pub(crate) fn streamed_arguments(path: &str, stream: &str) -> Value {
     let pieces = frames(stream).into_iter().filter_map(|frame| {
         let piece = match path {
             "/v1/messages" => &frame["delta"]["partial_json"],
@@ -136,7 +141,7 @@ fn streamed_arguments(path: &str, stream: &str) -> Value {
 }
 
 /// The next request of a conversation: the call and its result.
-fn with_result(path: &str, mut body: Value, id: &str) -> Value {
+pub(crate) fn with_result(path: &str, mut body: Value, id: &str) -> Value {
     let arguments = r#"{"city":"Paris","days":3}"#;
     let (list, said) = match path {
         "/v1/messages" => {

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use toolgate_model::{
-    AssistantMessage, CallId, Image, Source, Text, ToolCall, ToolOutcome, ToolResult, ToolResults,
+    AssistantMessage, CallId, Choice, Image, Source, SystemMessage, SystemRole, Text, ToolCall, ToolOutcome,
+    ToolResult, ToolResults,
 };
 
 use super::*;
@@ -214,6 +215,23 @@ fn results_are_wrapped_with_a_nonce_and_images_stay_images() {
     );
     assert_eq!(said.text, "and now?");
     assert!(reminder.text.contains(prepared.plan.trigger().unwrap()));
+}
+
+#[test]
+fn the_reminder_stands_on_the_message_to_answer_though_instructions_follow() {
+    let mut request = request();
+    request.tool_choice.choice = Some(Choice::Any);
+    request.messages.push(Message::System(SystemMessage {
+        role: SystemRole::System,
+        content: vec![Part::text("be brief")],
+        extras: Extras::NONE,
+    }));
+    let prepared = prepared(&request, &Options::default());
+    let [Message::User(asked), Message::System(_)] = prepared.request.messages.as_slice() else {
+        panic!("{:?}", prepared.request.messages)
+    };
+    let Some(Part::Text(reminder)) = asked.content.last() else { panic!("{asked:?}") };
+    assert!(reminder.text.contains("You must call"), "{}", reminder.text);
 }
 
 #[test]

@@ -12,10 +12,12 @@
 //! | `error-S` | an error with HTTP status S; 429 comes with `retry-after: 1` |
 //! | `cut` | a text whose connection is cut midway |
 //! | `length` | a call whose arguments end midway because the length ran out |
+//! | the name of a play | the texts that a test wrote down for it (see `play`) |
 
 mod chat;
 mod heard;
 mod messages;
+mod play;
 mod reply;
 mod responses;
 #[cfg(test)]
@@ -26,7 +28,9 @@ use serde_json::{Value, json};
 
 use crate::{Received, Script, ScriptedUpstream};
 use heard::{Delivery, Heard};
-use reply::{Ending, Failure, Outcome};
+use play::Plays;
+pub use play::{Line, Pieces, TRIGGER};
+use reply::{Ending, Failure, Outcome, Reply};
 
 /// A scripted model behind a port of its own. Dropping it stops it.
 #[derive(Debug)]
@@ -40,7 +44,8 @@ impl ScriptedModel {
     /// Starts the model on a free loopback port.
     pub async fn start() -> Self {
         let upstream = ScriptedUpstream::start().await;
-        upstream.always(answer);
+        let plays = Plays::default();
+        upstream.always(move |request| answer(request, &plays));
         Self { base_url: upstream.base_url(), upstream }
     }
 
@@ -68,49 +73,96 @@ enum Dialect {
     Responses,
 }
 
-fn answer(request: &Received) -> Script {
-    let path = request.path.split('?').next().unwrap_or_default();
+impl Dialect {
+    fn of_path(path: &str) -> Option<Self> {
+        let spoken_at = |(end, dialect)| path.ends_with(end).then_some(dialect);
+        let ends = [
+            ("/messages", Self::Messages),
+            ("/chat/completions", Self::Chat),
+            ("/responses", Self::Responses),
+        ];
+        ends.into_iter().find_map(spoken_at)
+    }
+
+    fn hear(self, body: &Value) -> Heard {
+        match self {
+            Self::Messages => Heard::from_messages(body),
+            Self::Chat => Heard::from_chat(body),
+            Self::Responses => Heard::from_responses(body),
+        }
+    }
+}
+
+/// The answer of a model that only knows text, in the dialect and the delivery in which it was asked.
+///
+/// # Panics
+/// When the request is none that a model can answer.
+#[expect(clippy::panic, reason = "a test that has a model answer something else has failed")]
+pub fn say(request: &Received, line: &Line) -> Script {
+    let Some(dialect) = Dialect::of_path(path_of(request)) else {
+        panic!("nobody speaks at {}", request.path)
+    };
+    let heard = dialect.hear(&request.json());
+    speak(dialect, &heard, &line.reply_to(&String::from_utf8_lossy(&request.body)))
+}
+
+fn path_of(request: &Received) -> &str {
+    request.path.split('?').next().unwrap_or_default()
+}
+
+fn answer(request: &Received, plays: &Plays) -> Script {
+    let path = path_of(request);
+    if let Some((_, name)) = path.split_once("/plays/") {
+        return about_play(request, name, plays);
+    }
     if request.method == Method::GET && path.ends_with("/models") {
         return Script::json(200, list_models(request));
     }
     if path.ends_with("/messages/count_tokens") {
         return Script::json(200, json!({"input_tokens": INPUT_TOKENS + CACHED_INPUT_TOKENS}));
     }
-    let dialect = if path.ends_with("/messages") {
-        Dialect::Messages
-    } else if path.ends_with("/chat/completions") {
-        Dialect::Chat
-    } else if path.ends_with("/responses") {
-        Dialect::Responses
-    } else {
+    let Some(dialect) = Dialect::of_path(path) else {
         let failure = Failure { status: 404, message: format!("no endpoint {path}") };
         return fail(Dialect::Messages, &failure);
     };
-    match serde_json::from_slice::<Value>(&request.body) {
-        Ok(body) => speak(dialect, &body),
+    let body = match serde_json::from_slice::<Value>(&request.body) {
+        Ok(body) => body,
         Err(error) => {
-            fail(dialect, &Failure { status: 400, message: format!("the body is not JSON: {error}") })
+            return fail(
+                dialect,
+                &Failure { status: 400, message: format!("the body is not JSON: {error}") },
+            );
         }
+    };
+    let heard = dialect.hear(&body);
+    let name = heard.model.rsplit('/').next().unwrap_or_default();
+    if let Some(line) = plays.line(name, heard.times_spoken(), &body) {
+        return speak(dialect, &heard, &line.reply_to(&String::from_utf8_lossy(&request.body)));
+    }
+    match reply::outcome(&heard) {
+        Outcome::Reply(reply) => speak(dialect, &heard, &reply),
+        Outcome::Failure(failure) => fail(dialect, &failure),
     }
 }
 
-fn speak(dialect: Dialect, body: &Value) -> Script {
-    let heard = match dialect {
-        Dialect::Messages => Heard::from_messages(body),
-        Dialect::Chat => Heard::from_chat(body),
-        Dialect::Responses => Heard::from_responses(body),
-    };
-    let reply = match reply::outcome(&heard) {
-        Outcome::Reply(reply) => reply,
-        Outcome::Failure(failure) => return fail(dialect, &failure),
-    };
+fn about_play(request: &Received, name: &str, plays: &Plays) -> Script {
+    if request.method == Method::GET {
+        return Script::json(200, plays.heard(name));
+    }
+    match plays.put(name, &request.body) {
+        Ok(()) => Script::json(200, "{}"),
+        Err(complaint) => Script::json(400, json!({"error": complaint})),
+    }
+}
+
+fn speak(dialect: Dialect, heard: &Heard, reply: &Reply) -> Script {
     let script = match (dialect, heard.delivery) {
-        (Dialect::Messages, Delivery::Whole) => Script::json(200, messages::whole(&heard, &reply)),
-        (Dialect::Messages, Delivery::Streamed) => messages::stream(&heard, &reply),
-        (Dialect::Chat, Delivery::Whole) => Script::json(200, chat::whole(&heard, &reply)),
-        (Dialect::Chat, Delivery::Streamed) => chat::stream(&heard, &reply),
-        (Dialect::Responses, Delivery::Whole) => Script::json(200, responses::whole(&heard, &reply)),
-        (Dialect::Responses, Delivery::Streamed) => responses::stream(&heard, &reply),
+        (Dialect::Messages, Delivery::Whole) => Script::json(200, messages::whole(heard, reply)),
+        (Dialect::Messages, Delivery::Streamed) => messages::stream(heard, reply),
+        (Dialect::Chat, Delivery::Whole) => Script::json(200, chat::whole(heard, reply)),
+        (Dialect::Chat, Delivery::Streamed) => chat::stream(heard, reply),
+        (Dialect::Responses, Delivery::Whole) => Script::json(200, responses::whole(heard, reply)),
+        (Dialect::Responses, Delivery::Streamed) => responses::stream(heard, reply),
     };
     match reply.ending {
         Ending::Cut => script.cut_midway(),

@@ -15,6 +15,10 @@ fn request(path: &str, body: &Value) -> Received {
     }
 }
 
+fn answered(request: &Received) -> Script {
+    answer(request, &Plays::default())
+}
+
 fn sent(script: &Script) -> String {
     let steps = script.steps();
     steps
@@ -26,12 +30,12 @@ fn sent(script: &Script) -> String {
 }
 
 fn whole(path: &str, body: &Value) -> Value {
-    serde_json::from_str(&sent(&answer(&request(path, body)))).unwrap()
+    serde_json::from_str(&sent(&answered(&request(path, body)))).unwrap()
 }
 
 /// The `type` of each event, deltas of the same kind in a row told once.
 fn event_kinds(path: &str, model: &str) -> Vec<String> {
-    let text = sent(&answer(&request(path, &json!({"model": model, "stream": true}))));
+    let text = sent(&answered(&request(path, &json!({"model": model, "stream": true}))));
     let mut kinds: Vec<String> =
         text.lines().filter_map(|line| line.strip_prefix("event: ")).map(str::to_owned).collect();
     kinds.dedup();
@@ -74,7 +78,7 @@ fn responses_streams_follow_the_official_order() {
 #[test]
 fn chat_streams_begin_with_the_role_and_end_with_done() {
     let body = json!({"model": "text-2", "stream": true, "stream_options": {"include_usage": true}});
-    let text = sent(&answer(&request("/chat/completions", &body)));
+    let text = sent(&answered(&request("/chat/completions", &body)));
     let data: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
     let chunk = |n: usize| serde_json::from_str::<Value>(data[n]).unwrap();
     assert_eq!(data.len(), 6);
@@ -153,9 +157,63 @@ fn errors_wear_the_dialects_envelope() {
 #[test]
 fn cut_ends_in_a_cut_and_never_finishes() {
     for path in ["/messages", "/chat/completions", "/responses"] {
-        let script = answer(&request(path, &json!({"model": "cut", "stream": true})));
+        let script = answered(&request(path, &json!({"model": "cut", "stream": true})));
         assert_eq!(script.steps().last(), Some(&Step::Cut), "{path}");
         let text = sent(&script);
         assert!(text.contains("word5") && !text.contains("word39"), "{path}: {text}");
+    }
+}
+
+#[test]
+fn a_play_is_said_turn_by_turn_with_the_trigger_of_the_request() {
+    let plays = Plays::default();
+    let turns = json!({"turns": [
+        {"text": "\u{E000}\n<invoke>"}, {"text": "dört", "pieces": 1, "end": "length"}, {"text": "abcdefgh", "pieces": [3, 7]},
+    ]});
+    let mut put = request("/plays/tale", &turns);
+    put.method = Method::PUT;
+    assert_eq!(sent(&answer(&put, &plays)), "{}");
+
+    let mut messages = vec![json!({"role": "user", "content": "calls begin with <<CALL_abcdefgh>>"})];
+    let mut said = Vec::new();
+    for _ in 0..4 {
+        let body = json!({"model": "x/tale", "messages": messages, "stream": true});
+        let text = sent(&answer(&request("/chat/completions", &body), &plays));
+        let chunks = text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
+        let deltas = chunks.filter_map(|chunk: Value| {
+            chunk["choices"][0]["delta"]["content"]
+                .as_str()
+                .filter(|delta| !delta.is_empty())
+                .map(str::to_owned)
+        });
+        let deltas: Vec<String> = deltas.collect();
+        messages.push(json!({"role": "assistant", "content": deltas.concat()}));
+        said.push(deltas);
+    }
+    assert_eq!(said[0], ["<<CALL_abcdefgh>>\n<invoke>"]);
+    assert_eq!(said[1], ["d", "ö", "r", "t"]);
+    assert_eq!(said[2].concat(), "abcdefgh");
+    assert!(said[2].len() > 2, "{said:?}");
+    assert_eq!(said[3], ["The play is over."]);
+
+    let mut get = request("/plays/tale", &json!({}));
+    get.method = Method::GET;
+    let heard: Value = serde_json::from_str(&sent(&answer(&get, &plays))).unwrap();
+    assert_eq!(heard.as_array().unwrap().len(), 4);
+    assert_eq!(heard[1]["messages"][1]["role"], "assistant");
+}
+
+#[test]
+fn a_play_that_makes_no_sense_is_refused() {
+    for (play, complaint) in [
+        (json!({}), "`turns`"),
+        (json!({"turns": [{}]}), "`text`"),
+        (json!({"turns": [{"text": "", "pieces": "x"}]}), "length"),
+        (json!({"turns": [{"text": "", "end": "x"}]}), "stop, length or cut"),
+    ] {
+        let mut put = request("/plays/tale", &play);
+        put.method = Method::PUT;
+        let said = sent(&answered(&put));
+        assert!(said.contains(complaint), "{said}");
     }
 }

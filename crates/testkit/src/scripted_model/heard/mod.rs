@@ -78,6 +78,11 @@ impl Heard {
         json!({"messages": self.messages.iter().map(message).collect::<Vec<_>>(), "tools": self.tools})
     }
 
+    /// How many messages of the history are the model's own.
+    pub(super) fn times_spoken(&self) -> usize {
+        self.messages.iter().filter(|message| message.role == "assistant").count()
+    }
+
     /// The tool results since the model last spoke.
     pub(super) fn latest_results(&self) -> Vec<&Part> {
         let since =

@@ -1,12 +1,15 @@
-//! What the SDK suites talk to: a scripted model that speaks all three upstream dialects, and the gateway in
-//! front of it. Both end with the [`Stage`].
+//! What suites in other languages talk to: a scripted model that speaks all three upstream dialects, and the gateway
+//! in front of it. Both end with the [`Stage`].
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use toolgate_tether::Tethered;
 
 use crate::cargo;
+use crate::report::Outcome;
+use crate::test::run_counting;
 
 /// The upstream dialects, by the letter that stands before the case in a model name: `c/text-16` is the case
 /// `text-16` behind a Chat Completions host.
@@ -17,19 +20,21 @@ const HOSTS: &[(&str, &str)] =
 const CASES: &[&str] =
     &["text-16", "parallel", "reasoning", "echo", "error-429", "error-400", "length", "cut"];
 
-pub(super) struct Stage {
+pub(crate) struct Stage {
     // Dropped in this order: the gateway ends before the host it talks to.
     _gateway: Tethered,
     _scripted_model: Tethered,
     gateway_url: String,
+    model_url: String,
     folder: PathBuf,
 }
 
 impl Stage {
-    pub(super) fn start(root: &Path) -> Result<Self, String> {
+    /// Builds and starts both; the store and the logs are in a folder of this name.
+    pub(crate) fn start(root: &Path, name: &str) -> Result<Self, String> {
         let arguments = ["--quiet", "--package", "toolgate", "--package", "toolgate-testkit", "--bins"];
         let [gateway, scripted_model] = cargo::build(root, &arguments, ["toolgate", "scripted-model"])?;
-        let folder = root.join(".toolgate-test/stage");
+        let folder = root.join(".toolgate-test").join(name);
         if folder.exists() {
             // The store of an earlier run must not answer for this one.
             fs::remove_dir_all(&folder).map_err(|cause| format!("clearing {}: {cause}", folder.display()))?;
@@ -50,16 +55,35 @@ impl Stage {
             .map_err(|cause| format!("starting the gateway: {cause}"))?;
         let gateway_url = gateway.wait_for_url().map_err(|cause| format!("starting the gateway: {cause}"))?;
         println!("the gateway (process {}) listens on {gateway_url}", gateway.pid());
-        Ok(Self { _gateway: gateway, _scripted_model: scripted_model, gateway_url, folder })
+        Ok(Self { _gateway: gateway, _scripted_model: scripted_model, gateway_url, model_url, folder })
     }
+}
 
-    pub(super) fn gateway_url(&self) -> &str {
-        &self.gateway_url
+/// Runs a suite, which finds the gateway in GATEWAY and the scripted model in `SCRIPTED_MODEL`.
+pub(crate) fn run_suite(stage: &Result<Stage, String>, command: &mut Command) -> Outcome {
+    let Ok(stage) = stage else {
+        return Outcome::plain(Err("not run, because there is no gateway to talk to".to_owned()));
+    };
+    let chosen: Vec<_> =
+        command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
+    // The SDKs read keys, addresses and proxies from the environment; a suite must not depend on the person's.
+    command.env_clear();
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
     }
-
-    pub(super) fn log(&self) -> PathBuf {
-        self.folder.join("toolgate.log")
+    for (name, value) in chosen {
+        command.env(name, value.unwrap_or_default());
     }
+    command
+        .env("GATEWAY", &stage.gateway_url)
+        .env("SCRIPTED_MODEL", &stage.model_url)
+        .env("PYTHONUNBUFFERED", "1")
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    let (counts, result) = run_counting(command);
+    let nothing_ran = counts.passed == 0 && result.is_ok();
+    let result = if nothing_ran { Err("the suite ran no checks".to_owned()) } else { result };
+    let log = stage.folder.join("toolgate.log");
+    Outcome::counted(counts, result.map_err(|why| format!("{why}; the gateway's log is {}", log.display())))
 }
 
 fn config_text(model_url: &str, store: &Path) -> String {
@@ -76,6 +100,8 @@ fn config_text(model_url: &str, store: &Path) -> String {
         for case in CASES {
             add(&format!("\n[models.\"{host}/{case}\"]\nupstream = \"{host}\"\nmodel = \"{case}\""));
         }
+        // The plays of the scripted model: what a model says that only knows text.
+        add(&format!("\n[models.\"p{host}/*\"]\nupstream = \"{host}\"\ntools = \"prompted\""));
     }
     text
 }
@@ -92,6 +118,7 @@ mod tests {
             text.contains("[upstreams.c]\ndialect = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n")
         );
         assert!(text.contains("[models.\"r/error-429\"]\nupstream = \"r\"\nmodel = \"error-429\"\n"));
-        assert_eq!(text.matches("[models.").count(), HOSTS.len() * CASES.len());
+        assert!(text.contains("[models.\"pc/*\"]\nupstream = \"c\"\ntools = \"prompted\"\n"));
+        assert_eq!(text.matches("[models.").count(), HOSTS.len() * (CASES.len() + 1));
     }
 }

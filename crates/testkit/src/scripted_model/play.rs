@@ -1,0 +1,168 @@
+//! Plays: what a model that only knows text is to say, written down by the test that asks it.
+//!
+//! `PUT /v1/plays/NAME` with `{"turns":[{"text":"…","pieces":[7,42],"end":"stop"}]}` makes a model whose name ends in
+//! `/NAME` say these texts, one a turn; the turn is told by how often it has spoken in the history. [`TRIGGER`] in a text
+//! stands for the trigger that the request's prompt teaches. `GET` of the same path gives the requests it was asked with.
+
+use std::collections::{HashMap, VecDeque};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::reply::{Ending, Piece, Reply};
+
+/// Stands for the trigger in a line: a private-use character, so that no other text can hold it.
+pub const TRIGGER: char = '\u{E000}';
+
+/// Plays kept; tests use a few names again and again.
+const MAX_PLAYS: usize = 256;
+
+/// Requests kept of each play.
+const MAX_HEARD: usize = 64;
+
+/// What a text-only model says in one turn, and how it comes.
+#[derive(Debug, Clone)]
+pub struct Line {
+    text: String,
+    pieces: Pieces,
+    ending: Ending,
+}
+
+/// How a text is cut into deltas, counted in characters.
+#[derive(Debug, Clone, Copy)]
+pub enum Pieces {
+    /// Not at all.
+    Whole,
+    /// All of one length.
+    Of(usize),
+    /// Of lengths from 1 to `longest` that follow from the seed.
+    UpTo {
+        /// The longest piece.
+        longest: usize,
+        /// The same seed gives the same pieces.
+        seed: u64,
+    },
+}
+
+impl Line {
+    /// A text that ends because the model has said all.
+    pub fn new(text: impl Into<String>, pieces: Pieces) -> Self {
+        Self { text: text.into(), pieces, ending: Ending::Stop }
+    }
+
+    /// The same text, ended by the token limit.
+    #[must_use]
+    pub fn out_of_tokens(self) -> Self {
+        Self { ending: Ending::Length, ..self }
+    }
+
+    /// The reply to a request with this body.
+    pub(super) fn reply_to(&self, body: &str) -> Reply {
+        let text = match trigger_in(body) {
+            Some(trigger) => self.text.replace(TRIGGER, trigger),
+            None if self.text.contains(TRIGGER) => "I was taught no calls.".to_owned(),
+            None => self.text.clone(),
+        };
+        Reply { pieces: vec![Piece::Text { deltas: self.pieces.cut(&text) }], ending: self.ending }
+    }
+
+    fn from_json(turn: &Value) -> Result<Self, String> {
+        let text = turn["text"].as_str().ok_or("a turn has a `text`")?.to_owned();
+        let pieces = Pieces::from_json(&turn["pieces"]).ok_or("`pieces` is a length, or [longest, seed]")?;
+        let ending = match turn["end"].as_str().unwrap_or("stop") {
+            "stop" => Ending::Stop,
+            "length" => Ending::Length,
+            "cut" => Ending::Cut,
+            other => return Err(format!("there is no end `{other}`: use stop, length or cut")),
+        };
+        Ok(Self { text, pieces, ending })
+    }
+}
+
+impl Pieces {
+    fn from_json(value: &Value) -> Option<Self> {
+        let length = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok());
+        if value.is_null() {
+            return Some(Self::Whole);
+        }
+        if let Some([longest, seed]) = value.as_array().map(Vec::as_slice) {
+            return Some(Self::UpTo { longest: length(longest)?, seed: seed.as_u64()? });
+        }
+        length(value).map(Self::Of)
+    }
+
+    fn cut(self, text: &str) -> Vec<String> {
+        let letters: Vec<char> = text.chars().collect();
+        let mut deltas = Vec::new();
+        let mut rest = letters.as_slice();
+        let mut state = match self {
+            Self::Whole | Self::Of(_) => 0,
+            Self::UpTo { seed, .. } => seed,
+        };
+        while !rest.is_empty() {
+            let length = match self {
+                Self::Whole => rest.len(),
+                Self::Of(length) => length,
+                Self::UpTo { longest, .. } => {
+                    // Knuth's linear congruential generator; its high bits are the good ones.
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    1 + usize::try_from(state >> 33).unwrap_or_default() % longest.max(1)
+                }
+            };
+            let (piece, after) = rest.split_at(length.clamp(1, rest.len()));
+            deltas.push(piece.iter().collect());
+            rest = after;
+        }
+        deltas
+    }
+}
+
+/// The trigger that a request's prompt teaches. It is plain ASCII, so JSON does not change it.
+fn trigger_in(body: &str) -> Option<&str> {
+    let start = body.find("<<CALL_")?;
+    let length = body[start..].find(">>")? + 2;
+    Some(&body[start..start + length])
+}
+
+/// All plays by their names.
+#[derive(Debug, Default)]
+pub(super) struct Plays(Mutex<HashMap<String, Play>>);
+
+#[derive(Debug, Default)]
+struct Play {
+    turns: Vec<Line>,
+    heard: VecDeque<Value>,
+}
+
+impl Plays {
+    /// Takes a play in its JSON form; the error is a sentence for the test's author.
+    pub(super) fn put(&self, name: &str, body: &[u8]) -> Result<(), String> {
+        let play: Value = serde_json::from_slice(body).map_err(|error| format!("a play is JSON: {error}"))?;
+        let turns = play["turns"].as_array().ok_or("a play has `turns`")?;
+        let turns = turns.iter().map(Line::from_json).collect::<Result<_, _>>()?;
+        let mut plays = self.0.lock();
+        if plays.len() >= MAX_PLAYS && !plays.contains_key(name) {
+            return Err(format!("there are {MAX_PLAYS} plays already: use a name again"));
+        }
+        plays.insert(name.to_owned(), Play { turns, heard: VecDeque::new() });
+        Ok(())
+    }
+
+    /// The requests that a play was asked with, oldest first; only the last ones are kept.
+    pub(super) fn heard(&self, name: &str) -> Value {
+        json!(self.0.lock().get(name).map(|play| &play.heard))
+    }
+
+    /// What the play of this name says after the model has spoken so often; None where there is no such play.
+    pub(super) fn line(&self, name: &str, spoken: usize, body: &Value) -> Option<Line> {
+        let mut plays = self.0.lock();
+        let play = plays.get_mut(name)?;
+        if play.heard.len() == MAX_HEARD {
+            play.heard.pop_front();
+        }
+        play.heard.push_back(body.clone());
+        let over = || Line::new("The play is over.", Pieces::Whole);
+        Some(play.turns.get(spoken).cloned().unwrap_or_else(over))
+    }
+}
