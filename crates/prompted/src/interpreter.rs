@@ -53,8 +53,9 @@ pub struct Interpreter {
     /// Where in the output the events that belong to the hold begin.
     held_from: usize,
     side: Vec<Recovery>,
-    /// What earlier replies of this turn cost.
+    /// What earlier replies of this turn and questions besides cost.
     spent: Option<Usage>,
+    /// What the host says that this reply costs.
     usage: Option<Usage>,
     recoveries: Vec<Recovery>,
 }
@@ -143,9 +144,8 @@ impl Interpreter {
             TurnEvent::BlockDelta(delta) => self.block_delta(delta, out),
             TurnEvent::BlockFinished(end) => self.block_finished(end, out),
             TurnEvent::Usage(usage) => {
-                let usage = self.total(usage);
                 self.usage = Some(usage.clone());
-                out.push(TurnEvent::Usage(usage));
+                out.push(TurnEvent::Usage(self.total(usage)));
             }
             TurnEvent::Finished(finish) => self.upstream_finished(finish, out),
         }
@@ -349,9 +349,8 @@ impl Interpreter {
     fn finish_reply(&mut self, mut finish: Finish, out: &mut Vec<TurnEvent>) {
         self.close_block(out);
         out.append(&mut self.deferred);
-        if finish.usage.is_none() {
-            finish.usage = self.usage.take();
-        }
+        let usage = finish.usage.take().or_else(|| self.usage.take());
+        finish.usage = usage.map(|usage| self.total(usage)).or_else(|| self.spent.take());
         self.release(out);
         finish.stop = self.stop(finish.stop);
         self.progress = Progress::Finished;

@@ -15,6 +15,8 @@ mod gate;
 #[cfg(test)]
 mod prompting;
 #[cfg(test)]
+mod prompting_aside;
+#[cfg(test)]
 mod relaying;
 #[cfg(test)]
 mod replies;

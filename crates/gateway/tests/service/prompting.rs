@@ -10,12 +10,12 @@ use crate::gate::{Gate, config, host, route};
 /// Stands for the trigger in what the host says.
 const MARK: &str = "§";
 
-const CALL: &str = "Let me look.\n§\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n\
+pub(crate) const CALL: &str = "Let me look.\n§\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n\
                     <parameter name=\"days\">3</parameter>\n</invoke>\n";
 
 const RESULT: &str = "18 degrees and rain";
 
-fn gate(upstream: &ScriptedUpstream, options: Options) -> Gate {
+pub(crate) fn gate(upstream: &ScriptedUpstream, options: Options) -> Gate {
     let mut model = route("text", &[Via::Upstream(UpstreamName::new("gpt"))]);
     model.tools = Tools::Prompted(options);
     let backends = BackendConfig {
@@ -35,7 +35,7 @@ fn trigger_in(received: &Received) -> String {
 }
 
 /// The host says this text, as a stream of small pieces or whole, as it was asked.
-fn say(received: &Received, text: &str, finish: &str) -> Script {
+pub(crate) fn say(received: &Received, text: &str, finish: &str) -> Script {
     let text = if text.contains(MARK) { text.replace(MARK, &trigger_in(received)) } else { text.to_owned() };
     let usage = json!({ "prompt_tokens": 40, "completion_tokens": 9, "total_tokens": 49 });
     if received.json()["stream"] != true {
@@ -60,7 +60,7 @@ fn say(received: &Received, text: &str, finish: &str) -> Script {
 }
 
 /// The same question with the same tool in each API: (path, body).
-fn questions(stream: bool) -> [(&'static str, Value); 3] {
+pub(crate) fn questions(stream: bool) -> [(&'static str, Value); 3] {
     let schema = json!({
         "type": "object", "required": ["city"],
         "properties": { "city": { "type": "string" }, "days": { "type": "integer" } }
@@ -88,7 +88,7 @@ fn questions(stream: bool) -> [(&'static str, Value); 3] {
 }
 
 /// The call in a whole reply: (id, name, arguments).
-fn call_in(path: &str, reply: &Value) -> (String, String, Value) {
+pub(crate) fn call_in(path: &str, reply: &Value) -> (String, String, Value) {
     let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("no call in {reply}")).to_owned();
     let parsed = |value: &Value| serde_json::from_str(&text(value)).expect("JSON arguments");
     let typed = |list: &Value, kind: &str| {
@@ -121,7 +121,7 @@ fn frames(stream: &str) -> Vec<Value> {
 }
 
 /// The arguments in a stream, put together.
-fn streamed_arguments(path: &str, stream: &str) -> Value {
+pub(crate) fn streamed_arguments(path: &str, stream: &str) -> Value {
     let pieces = frames(stream).into_iter().filter_map(|frame| {
         let piece = match path {
             "/v1/messages" => &frame["delta"]["partial_json"],

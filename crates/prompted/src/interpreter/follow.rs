@@ -31,6 +31,11 @@ impl Interpreter {
         self.keep(out);
     }
 
+    /// Adds what a question besides cost to what the turn did.
+    pub fn spend(&mut self, usage: Usage) {
+        self.spent = Some(self.total(usage));
+    }
+
     /// Goes on without the value that is missing.
     pub fn go_without(&mut self, out: &mut Vec<TurnEvent>) {
         self.mark(out);
@@ -63,8 +68,10 @@ impl Interpreter {
             self.give_up_value(out);
         }
         let Progress::Ending(finish, Some(reason)) = &self.progress else { return };
-        if let Some(usage) = &finish.usage {
-            self.spent = Some(usage.clone());
+        let usage = finish.usage.clone().or_else(|| self.usage.take());
+        let reason = reason.clone();
+        if let Some(usage) = usage {
+            self.spend(usage);
         }
         match reason {
             Reason::Truncated => {
@@ -87,11 +94,10 @@ impl Interpreter {
         self.progress = Progress::Running;
     }
 
-    pub(super) fn upstream_finished(&mut self, mut finish: Finish, out: &mut Vec<TurnEvent>) {
+    pub(super) fn upstream_finished(&mut self, finish: Finish, out: &mut Vec<TurnEvent>) {
         if matches!(self.progress, Progress::Finished) {
             return;
         }
-        finish.usage = finish.usage.map(|usage| self.total(usage)).or_else(|| self.usage.clone());
         self.release_repeated(out);
         self.progress = Progress::Ending(finish, None);
         self.try_to_finish(out);

@@ -109,6 +109,23 @@ fn spaces_without_end_are_not_kept() {
 }
 
 #[test]
+fn many_spaces_before_json_make_it_a_string_however_the_text_is_cut() {
+    let call = |blank: usize| {
+        let value = format!("{}{{\"a\":1}}", " ".repeat(blank));
+        format!(
+            "§\n<invoke name=\"Search\">\n<parameter name=\"query\">q</parameter>\n<parameter name=\"any\">{value}</parameter>\n</invoke>"
+        )
+    };
+    let few = read(&call(60), &Options::default(), &StopReason::EndTurn);
+    assert_eq!(few.blocks, ["call Search {\"query\":\"q\",\"any\":{\"a\":1}}"]);
+    let many = read(&call(70), &Options::default(), &StopReason::EndTurn);
+    assert_eq!(
+        many.blocks,
+        [format!("call Search {}", json!({"query": "q", "any": format!("{}{{\"a\":1}}", " ".repeat(70))}))]
+    );
+}
+
+#[test]
 fn parameters_without_end_leave_the_call_unfinished() {
     let parameters: Vec<String> =
         (0..300).map(|at| format!("<parameter name=\"p{at}\">x</parameter>\n")).collect();
