@@ -25,4 +25,4 @@ pub use http::{AssembleError, Tls};
 pub use nearest::nearest;
 pub use pattern::ModelPattern;
 pub use route::{Route, Router};
-pub use turn::{Answer, AnswerBody, Backend, Batch, EventStream, RelayStream, Turn, WholeBody};
+pub use turn::{Answer, AnswerBody, Backend, Batch, EventStream, RelayStream, Rescues, Turn, WholeBody};

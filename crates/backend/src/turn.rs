@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::Stream;
 use http::{HeaderName, HeaderValue};
+use parking_lot::Mutex;
 use toolgate_dialect::MeterReading;
 use toolgate_model::{DialectId, Losses, ModelName, TurnError, TurnEvent, TurnRequest};
 use uuid::Uuid;
@@ -58,8 +59,36 @@ pub struct Answer {
     pub upstream: Arc<str>,
     /// What of the request did not reach the host, and what of a whole reply could not be read.
     pub losses: Losses,
+    /// What is done to save the reply, while it comes.
+    pub rescues: Rescues,
     /// The reply.
     pub body: AnswerBody,
+}
+
+/// What was done to save a reply that was not written as it should be, by name. Whoever reads the reply tells; who
+/// accounts for the turn looks when it is over.
+#[derive(Clone, Debug, Default)]
+pub struct Rescues(Option<Arc<Mutex<Vec<&'static str>>>>);
+
+impl Rescues {
+    /// For a back end that saves replies. The default takes nothing and costs nothing.
+    pub(crate) fn kept() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// Replaces what was told before.
+    pub(crate) fn tell(&self, names: impl Iterator<Item = &'static str>) {
+        if let Some(told) = &self.0 {
+            let mut told = told.lock();
+            told.clear();
+            told.extend(names);
+        }
+    }
+
+    /// What was done so far, in order.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.as_ref().map(|told| told.lock().clone()).unwrap_or_default()
+    }
 }
 
 /// A reply in one of its three forms.

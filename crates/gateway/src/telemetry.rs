@@ -1,8 +1,11 @@
-//! Numbers for Prometheus.
+//! Numbers for Prometheus. Counting a turn costs a few atomic operations, and every set of labels is bounded.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -11,6 +14,12 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use toolgate_model::Usage;
 
+/// How many models are counted by their own names. A pattern lets clients choose names, and each is a row for ever.
+const MAX_MODELS: usize = 200;
+
+/// What all further models are counted as.
+const OTHER_MODELS: &str = "other";
+
 /// What `GET /metrics` shows.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -18,20 +27,30 @@ pub(crate) struct Metrics {
     tokens: Family<TokenLabels, Counter>,
     duration: Family<DialectLabels, Histogram>,
     first_event: Family<DialectLabels, Histogram>,
+    losses: Family<DialectLabels, Counter>,
+    recoveries: Family<RecoveryLabels, Counter>,
+    models: RwLock<HashSet<Arc<str>>>,
 }
 
 /// What is counted of a turn.
 pub(crate) struct FinishedTurn<'a> {
     pub(crate) dialect: &'static str,
+    /// `None` where nobody answered: a name that was only asked for is no label.
+    pub(crate) model: Option<&'a str>,
     pub(crate) status: u16,
     pub(crate) duration: Duration,
     pub(crate) first_event: Option<Duration>,
     pub(crate) usage: Option<&'a Usage>,
+    /// How many things were lost in translation.
+    pub(crate) losses: usize,
+    /// What was done to save the reply.
+    pub(crate) recoveries: &'a [&'static str],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     dialect: &'static str,
+    model: Arc<str>,
     status: u16,
 }
 
@@ -46,6 +65,11 @@ struct DialectLabels {
     dialect: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RecoveryLabels {
+    kind: &'static str,
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
         // From 5 ms to about 11 minutes: a cached answer and a long reasoning turn.
@@ -56,9 +80,12 @@ impl Metrics {
             tokens: Family::default(),
             duration: Family::new_with_constructor(seconds),
             first_event: Family::new_with_constructor(seconds),
+            losses: Family::default(),
+            recoveries: Family::default(),
+            models: RwLock::default(),
         };
         let registry = &mut metrics.registry;
-        registry.register("requests", "Turns by client dialect and status", metrics.requests.clone());
+        registry.register("requests", "Turns by client dialect, model and status", metrics.requests.clone());
         registry.register("tokens", "Tokens by client dialect and kind", metrics.tokens.clone());
         registry.register(
             "duration_seconds",
@@ -70,16 +97,29 @@ impl Metrics {
             "From request to the first event",
             metrics.first_event.clone(),
         );
+        registry.register("losses", "What a translation could not say", metrics.losses.clone());
+        registry.register(
+            "recoveries",
+            "What was done to save a call that a text-only model did not write as taught",
+            metrics.recoveries.clone(),
+        );
         metrics
     }
 
     /// Counts a turn that is over.
     pub(crate) fn count(&self, turn: &FinishedTurn<'_>) {
-        let FinishedTurn { dialect, status, duration, first_event, usage } = *turn;
-        self.requests.get_or_create(&RequestLabels { dialect, status }).inc();
+        let FinishedTurn { dialect, model, status, duration, first_event, usage, losses, recoveries } = *turn;
+        let model = model.map(|model| self.model(model)).unwrap_or_default();
+        self.requests.get_or_create(&RequestLabels { dialect, model, status }).inc();
         self.duration.get_or_create(&DialectLabels { dialect }).observe(duration.as_secs_f64());
         if let Some(first_event) = first_event {
             self.first_event.get_or_create(&DialectLabels { dialect }).observe(first_event.as_secs_f64());
+        }
+        if losses > 0 {
+            self.losses.get_or_create(&DialectLabels { dialect }).inc_by(losses as u64);
+        }
+        for kind in recoveries {
+            self.recoveries.get_or_create(&RecoveryLabels { kind }).inc();
         }
         let Some(usage) = usage else { return };
         let kinds = [
@@ -93,10 +133,70 @@ impl Metrics {
         }
     }
 
+    /// A model's name as a label.
+    fn model(&self, name: &str) -> Arc<str> {
+        let known = self.models.read();
+        if let Some(label) = known.get(name) {
+            return Arc::clone(label);
+        }
+        if known.len() >= MAX_MODELS {
+            return OTHER_MODELS.into();
+        }
+        drop(known);
+        let label: Arc<str> = name.into();
+        self.models.write().insert(Arc::clone(&label));
+        label
+    }
+
     /// The text Prometheus reads.
     pub(crate) fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn<'a>(model: &'a str, recoveries: &'a [&'static str]) -> FinishedTurn<'a> {
+        FinishedTurn {
+            dialect: "openai-chat",
+            model: Some(model),
+            status: 200,
+            duration: Duration::from_millis(20),
+            first_event: None,
+            usage: None,
+            losses: 2,
+            recoveries,
+        }
+    }
+
+    #[test]
+    fn turns_losses_and_recoveries_are_counted() {
+        let metrics = Metrics::new();
+        metrics.count(&turn("m", &["coerced", "retried", "coerced"]));
+        metrics.count(&turn("m", &[]));
+        let text = metrics.text().unwrap();
+        for line in [
+            r#"toolgate_requests_total{dialect="openai-chat",model="m",status="200"} 2"#,
+            r#"toolgate_losses_total{dialect="openai-chat"} 4"#,
+            r#"toolgate_recoveries_total{kind="coerced"} 2"#,
+            r#"toolgate_recoveries_total{kind="retried"} 1"#,
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+
+    #[test]
+    fn names_that_clients_choose_do_not_grow_the_metrics_without_end() {
+        let metrics = Metrics::new();
+        for number in 0..1_000 {
+            metrics.count(&turn(&format!("m{number}"), &[]));
+        }
+        let text = metrics.text().unwrap();
+        assert!(text.contains(r#"model="other",status="200"} 800"#), "{text}");
+        assert_eq!(text.matches("toolgate_requests_total{").count(), MAX_MODELS + 1);
     }
 }

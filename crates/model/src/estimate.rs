@@ -32,7 +32,12 @@ pub fn input_tokens(request: &TurnRequest) -> u64 {
 
 /// About how many tokens a text has.
 pub fn text_tokens(text: &str) -> u64 {
-    (text.len() as u64).div_ceil(BYTES_PER_TOKEN)
+    byte_tokens(text.len())
+}
+
+/// About how many tokens so many bytes of text have.
+pub fn byte_tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(BYTES_PER_TOKEN)
 }
 
 #[derive(Default)]

@@ -1,8 +1,10 @@
 //! Events of a text-only upstream in, events with tool calls out.
 
+mod ending;
 mod follow;
+mod hold;
 
-use toolgate_model::{BlockEnd, BlockStart, CallId, Delta, Finish, StopReason, TurnEvent, Usage};
+use toolgate_model::{BlockEnd, BlockStart, CallId, Delta, Finish, TurnEvent, Usage};
 
 use crate::parse::lex::End;
 use crate::parse::{Parser, Piece};
@@ -10,6 +12,9 @@ use crate::plan::Plan;
 use crate::recovery::{Recovery, Truncation};
 use crate::side::Reason;
 use crate::trigger::call_id;
+
+use ending::ending;
+use hold::Hold;
 
 /// How much of what the model said is kept to ask it again; past that it is not asked.
 const MAX_SAID: usize = 1024 * 1024;
@@ -42,9 +47,15 @@ pub struct Interpreter {
     repeated: Option<String>,
     continuations: u8,
     nudged: bool,
+    /// How many more times the answer may be asked for again.
+    retries: u8,
+    hold: Option<Hold>,
+    /// Where in the output the events that belong to the hold begin.
+    held_from: usize,
     side: Vec<Recovery>,
-    /// What earlier replies of this turn cost.
+    /// What earlier replies of this turn and questions besides cost.
     spent: Option<Usage>,
+    /// What the host says that this reply costs.
     usage: Option<Usage>,
     recoveries: Vec<Recovery>,
 }
@@ -88,7 +99,7 @@ impl Interpreter {
     /// Before the first event.
     pub fn new(plan: Plan) -> Self {
         let parser = Parser::new(plan.rules.clone());
-        let continuations = plan.rules.options.continuations;
+        let (continuations, retries) = (plan.rules.options.continuations, plan.rules.options.retries);
         Self {
             plan,
             parser,
@@ -105,6 +116,9 @@ impl Interpreter {
             repeated: None,
             continuations,
             nudged: false,
+            retries,
+            hold: None,
+            held_from: 0,
             side: Vec::new(),
             spent: None,
             usage: None,
@@ -117,23 +131,25 @@ impl Interpreter {
         if matches!(self.progress, Progress::Finished) {
             return;
         }
+        self.mark(out);
         self.go_on(out);
         match event {
             TurnEvent::Started(_) if !matches!(self.progress, Progress::Before) => {}
             TurnEvent::Started(_) => {
                 self.progress = Progress::Running;
                 out.push(event);
+                self.hold_whole(out);
             }
             TurnEvent::BlockStarted(start) => self.block_started(start, out),
             TurnEvent::BlockDelta(delta) => self.block_delta(delta, out),
             TurnEvent::BlockFinished(end) => self.block_finished(end, out),
             TurnEvent::Usage(usage) => {
-                let usage = self.total(usage);
                 self.usage = Some(usage.clone());
-                out.push(TurnEvent::Usage(usage));
+                out.push(TurnEvent::Usage(self.total(usage)));
             }
             TurnEvent::Finished(finish) => self.upstream_finished(finish, out),
         }
+        self.keep(out);
         self.note_recoveries();
     }
 
@@ -154,6 +170,7 @@ impl Interpreter {
             // A reply that breaks off proves nothing about its last value.
             Progress::Before | Progress::Running => (Finish::default(), End::Cut),
         };
+        self.mark(out);
         self.release_repeated(out);
         loop {
             self.parser.finish(end, &mut self.pieces);
@@ -275,7 +292,9 @@ impl Interpreter {
         match piece {
             Piece::Text(text) => self.prose(text, Open::Text, out),
             Piece::Reasoning(text) => self.prose(text, Open::Reasoning, out),
+            Piece::Refused => self.hold_refusal(out),
             Piece::CallStarted(name, kind) => {
+                self.release_refusal(out);
                 self.close_block(out);
                 let id = CallId::new(call_id(&self.plan.id_seed, self.calls_begun));
                 self.calls_begun += 1;
@@ -330,58 +349,18 @@ impl Interpreter {
     fn finish_reply(&mut self, mut finish: Finish, out: &mut Vec<TurnEvent>) {
         self.close_block(out);
         out.append(&mut self.deferred);
-        if finish.usage.is_none() {
-            finish.usage = self.usage.take();
-        }
+        let usage = finish.usage.take().or_else(|| self.usage.take());
+        finish.usage = usage.map(|usage| self.total(usage)).or_else(|| self.spent.take());
+        self.release(out);
         finish.stop = self.stop(finish.stop);
         self.progress = Progress::Finished;
         out.push(TurnEvent::Finished(finish));
         self.note_recoveries();
     }
 
-    /// Calls decide why the reply ended; a cut is never hidden (P28).
-    fn stop(&self, upstream: StopReason) -> StopReason {
-        if self.parser.truncation().is_some() {
-            return StopReason::MaxTokens;
-        }
-        let calls = self.parser.calls() > 0;
-        match upstream {
-            StopReason::MaxTokens | StopReason::ContextWindow if calls && self.parser.is_done() => {
-                StopReason::ToolUse
-            }
-            StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) | StopReason::ToolUse
-                if calls =>
-            {
-                StopReason::ToolUse
-            }
-            StopReason::ToolUse => StopReason::EndTurn,
-            other @ (StopReason::EndTurn
-            | StopReason::StopSequence
-            | StopReason::Other(_)
-            | StopReason::MaxTokens
-            | StopReason::ContextWindow
-            | StopReason::PauseTurn
-            | StopReason::Refusal
-            | StopReason::ContentFilter) => other,
-        }
-    }
-
     fn note_recoveries(&mut self) {
         self.recoveries.clear();
         self.recoveries.extend_from_slice(&self.side);
         self.recoveries.extend_from_slice(self.parser.recoveries());
-    }
-}
-
-/// Whether the end of a reply is an end of what the model had to say.
-fn ending(finish: &Finish) -> End {
-    match finish.stop {
-        StopReason::MaxTokens | StopReason::ContextWindow | StopReason::ContentFilter => End::Cut,
-        StopReason::EndTurn
-        | StopReason::ToolUse
-        | StopReason::StopSequence
-        | StopReason::PauseTurn
-        | StopReason::Refusal
-        | StopReason::Other(_) => End::Clean,
     }
 }

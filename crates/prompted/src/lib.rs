@@ -18,6 +18,7 @@
 //! Deliberately absent: other prompt formats (a template can teach one; the parser reads several) and validation of
 //! arguments against their schemas, which is the client's.
 
+mod fault;
 mod history;
 mod inbound;
 mod interpreter;
@@ -37,8 +38,11 @@ mod tests;
 
 use std::sync::Arc;
 
-use toolgate_model::{Choice, Losses, Message, Parallel, Part, ToolChoice, Translated, TurnRequest};
+use toolgate_model::{
+    Choice, Delivery, Losses, Message, Parallel, Part, ToolChoice, Translated, TurnRequest,
+};
 
+pub use fault::Fault;
 pub use interpreter::Interpreter;
 pub use options::{
     AfterCalls, Markerless, Options, Placement, ReasoningTag, Repair, Secret, Strictness, Switch, UnknownTool,
@@ -94,6 +98,7 @@ pub fn prepare(request: &TurnRequest, options: &Options, secret: &Secret) -> Tra
         rules: Arc::new(rules),
         id_seed: trigger::id_seed(&inbound, secret),
         call_needed: if offered && demand.is_needed() { Switch::On } else { Switch::Off },
+        whole: if request.delivery == Delivery::Whole { Switch::On } else { Switch::Off },
     };
     Translated { value: Prepared { request: prepared, plan }, losses }
 }

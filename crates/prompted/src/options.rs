@@ -26,10 +26,16 @@ pub struct Options {
     pub reasoning_tags: Vec<ReasoningTag>,
     /// Whether the host's template has opened the first reasoning tag already.
     pub starts_in_reasoning: Switch,
-    /// Whether a missing value is asked for (Toolify: `features.enable_fc_error_retry`).
+    /// Whether a missing value is asked for.
     pub repair: Repair,
-    /// How many times a cut answer is continued (Toolify: `features.fc_error_retry_max_attempts`).
+    /// How many times a cut answer is continued.
     pub continuations: u8,
+    /// How many times an answer whose call cannot be understood is asked for again, as long as nothing of a call was
+    /// sent (Toolify: `features.fc_error_retry_max_attempts`).
+    pub retries: u8,
+    /// The operator's own words for that, with `{error_details}` and `{original_response}` (Toolify:
+    /// `features.fc_error_retry_prompt_template`). `None` takes the built-in ones.
+    pub retry_template: Option<String>,
     /// Whether a model that must call and does not is told so once.
     pub nudge: Switch,
     /// Refuse every heuristic: a call that is not written exactly as taught comes out as text. A call is then held
@@ -54,6 +60,8 @@ impl Default for Options {
             starts_in_reasoning: Switch::Off,
             repair: Repair::Append,
             continuations: 1,
+            retries: 1,
+            retry_template: None,
             nudge: Switch::On,
             strictness: Strictness::Lenient,
         }

@@ -11,6 +11,7 @@
 //! on how the text was cut. What waits is bounded, and every byte is looked at a bounded number of times.
 
 mod call;
+mod complete;
 mod json_call;
 pub(crate) mod judge;
 pub(crate) mod lex;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use toolgate_model::CallKind;
 
+use crate::fault::Fault;
 use crate::plan::Rules;
 use crate::recovery::{Recovery, Truncation};
 use crate::schema::Parameter;
@@ -49,6 +51,8 @@ pub(crate) enum Piece {
     CallFinished,
     /// The call stays unfinished.
     CallCut,
+    /// The text that follows is a call that cannot be understood.
+    Refused,
 }
 
 /// Reads one reply.
@@ -67,6 +71,8 @@ pub(crate) struct Parser {
     produced: bool,
     recoveries: Vec<Recovery>,
     truncation: Option<Truncation>,
+    /// Why the first call that cannot be understood cannot.
+    fault: Option<Fault>,
     /// Reasoning so far, in case the answer is in it (P3); `None` once that cannot be.
     thought: Option<String>,
     stage: Option<Stage>,
@@ -137,6 +143,7 @@ impl Parser {
             produced: false,
             recoveries: Vec::new(),
             truncation: None,
+            fault: None,
             thought: Some(String::new()),
             stage: None,
             #[cfg(test)]
@@ -186,6 +193,10 @@ impl Parser {
 
     pub(crate) fn truncation(&self) -> Option<Truncation> {
         self.truncation
+    }
+
+    pub(crate) fn fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -298,6 +309,11 @@ impl Parser {
         }
     }
 
+    /// Notes why a call cannot be understood; what went wrong first is what the model can mend.
+    fn blame(&mut self, fault: Fault) {
+        self.fault.get_or_insert(fault);
+    }
+
     /// Passes a call's piece on, or keeps it until the call is known to be sound.
     fn emit(&mut self, piece: Piece, out: &mut Vec<Piece>) {
         self.produced = true;
@@ -338,6 +354,8 @@ impl Parser {
         if let Some(stage) = self.stage.take() {
             self.produced |= !stage.raw.trim_start().is_empty();
             self.prose.at_line_start = stage.raw.ends_with('\n');
+            self.blame(Fault::NotAsTaught);
+            out.push(Piece::Refused);
             push_text(&stage.raw, out);
         }
     }

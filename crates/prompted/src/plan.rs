@@ -1,5 +1,6 @@
 //! What the interpreter must know of a request: which tools were offered, under which trigger, and how freely to read.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use toolgate_model::Parallel;
@@ -7,6 +8,9 @@ use toolgate_model::Parallel;
 use crate::names;
 use crate::options::{Options, Strictness, Switch, UnknownTool};
 use crate::schema::{Parameter, ToolSpec};
+
+/// How many parameters that its schema does not know a call may have.
+const MAX_EXTRA: usize = 256;
 
 /// How to read one reply.
 #[derive(Clone, Debug)]
@@ -16,6 +20,8 @@ pub struct Plan {
     pub(crate) id_seed: [u8; 32],
     /// Whether the reply must contain a call.
     pub(crate) call_needed: Switch,
+    /// Whether the client gets nothing before the reply is complete.
+    pub(crate) whole: Switch,
 }
 
 impl Plan {
@@ -92,7 +98,7 @@ pub(crate) struct Slots {
     tool: Arc<ToolSpec>,
     set: Vec<bool>,
     /// Parameters no schema speaks of.
-    extra: Vec<String>,
+    extra: HashSet<String>,
 }
 
 /// What a parameter's name in a call means.
@@ -102,12 +108,14 @@ pub(crate) enum Slot {
     Corrected(usize),
     Taken,
     Unknown,
+    /// Unknown, like too many before it.
+    Excess,
 }
 
 impl Slots {
     pub(crate) fn new(tool: Arc<ToolSpec>) -> Self {
         let set = vec![false; tool.parameters.len()];
-        Self { tool, set, extra: Vec::new() }
+        Self { tool, set, extra: HashSet::new() }
     }
 
     /// P25
@@ -115,12 +123,16 @@ impl Slots {
         if let Some(position) = self.tool.position(name) {
             return if self.set[position] { Slot::Taken } else { Slot::Free(position) };
         }
-        if self.extra.iter().any(|extra| extra == name) {
+        if self.extra.contains(name) {
             return Slot::Taken;
         }
         let free = self.tool.parameters.iter().zip(&self.set).filter(|(_, set)| !**set);
         let meant = names::drifted(name, &free.map(|(parameter, _)| parameter.name.as_str()));
-        meant.and_then(|meant| self.tool.position(meant)).map_or(Slot::Unknown, Slot::Corrected)
+        match meant.and_then(|meant| self.tool.position(meant)) {
+            Some(position) => Slot::Corrected(position),
+            None if self.extra.len() >= MAX_EXTRA => Slot::Excess,
+            None => Slot::Unknown,
+        }
     }
 
     pub(crate) fn take(&mut self, position: usize) -> Parameter {
@@ -129,7 +141,7 @@ impl Slots {
     }
 
     pub(crate) fn take_unknown(&mut self, name: &str) -> Parameter {
-        self.extra.push(name.to_owned());
+        self.extra.insert(name.to_owned());
         Parameter::unknown(name.to_owned())
     }
 

@@ -51,6 +51,8 @@ pub enum Recovery {
     ForeignSyntax,
     /// P32: a model told that it must call.
     Nudged,
+    /// An answer whose call could not be understood, asked for again.
+    Retried,
 }
 
 impl Recovery {
@@ -80,6 +82,7 @@ impl Recovery {
             Self::Continued => "continued",
             Self::ForeignSyntax => "foreign_syntax",
             Self::Nudged => "nudged",
+            Self::Retried => "retried",
         }
     }
 }

@@ -1,7 +1,10 @@
 //! What can be asked of the model besides the answer itself: a value that a call lacks (P26), the rest of an answer that
-//! was cut (P28), a call where there had to be one (P32). Only described here; whoever owns the upstream asks.
+//! was cut (P28), a call where there had to be one (P32) or that could not be understood. Only described here; whoever
+//! owns the upstream asks.
 
 use toolgate_model::{AssistantMessage, Block, Extras, Message, Part, Text, TurnRequest, UserMessage};
+
+use crate::fault::Fault;
 
 /// A value that a call lacks. Answer with [`Interpreter::supply`](crate::Interpreter::supply), or go on without.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,31 +46,50 @@ pub struct Continuation {
     pub reason: Reason,
     /// What the model has said so far.
     pub said: String,
+    /// The operator's own words for a retry.
+    pub retry_template: Option<String>,
 }
 
 /// Why an answer needs a second request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// It was cut inside a call.
     Truncated,
     /// It had to call and did not.
     NoCall,
+    /// Its call cannot be understood; the new answer takes its place.
+    Unreadable(Fault),
 }
 
 impl Continuation {
     /// The second request: the prepared request, what was said, and what to do now.
     pub fn request(&self, prepared: &TurnRequest) -> TurnRequest {
-        let instruction = match self.reason {
+        let instruction = match &self.reason {
             Reason::Truncated => {
                 "Your answer was cut off. Go on from exactly where it stopped, with the very next character. Repeat \
                  nothing, explain nothing, and do not begin the call anew."
+                    .to_owned()
             }
             Reason::NoCall => {
                 "You announced no call, but one is needed now. Write it: the line that begins calls, then the call, \
                  and nothing else."
+                    .to_owned()
             }
+            Reason::Unreadable(fault) => self.retry(fault),
         };
-        asked(prepared, &self.said, instruction.to_owned())
+        asked(prepared, &self.said, instruction)
+    }
+
+    fn retry(&self, fault: &Fault) -> String {
+        match &self.retry_template {
+            Some(template) => template
+                .replace("{error_details}", &fault.to_string())
+                .replace("{original_response}", &self.said),
+            None => format!(
+                "Your call cannot be read: {fault}. Nothing of it was run. Write it again from its beginning, in \
+                 exactly the form that you were given: the line that begins calls, then the call, and nothing else."
+            ),
+        }
     }
 }
 

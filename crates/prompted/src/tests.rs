@@ -3,6 +3,7 @@
 mod bounds;
 mod faults;
 mod history;
+mod retry;
 mod rows;
 mod side;
 mod streams;
@@ -11,8 +12,8 @@ mod strict;
 use serde_json::json;
 use toolgate_model::reply::fold;
 use toolgate_model::{
-    Block, BlockEnd, BlockStart, CallKind, CustomTool, Delta, Extras, Finish, FunctionTool, JsonText,
-    Message, Part, ReplyHead, StopReason, Tool, TurnEvent, TurnRequest, UserMessage,
+    Block, BlockEnd, BlockStart, CallKind, CustomTool, Delivery, Delta, Extras, Finish, FunctionTool,
+    JsonText, Message, Part, ReplyHead, StopReason, Tool, TurnEvent, TurnRequest, UsageReport, UserMessage,
 };
 
 use crate::{Interpreter, Options, Prepared, Recovery, Secret, Truncation, prepare};
@@ -70,6 +71,7 @@ fn user(text: &str) -> Message {
 fn request() -> TurnRequest {
     let mut request = TurnRequest::new("m", vec![user("do it")]);
     request.tools = tools();
+    request.delivery = Delivery::Stream(UsageReport::default());
     request
 }
 

@@ -299,12 +299,15 @@ fn mode(parameter: &Parameter, markup: Markup) -> Mode {
 /// Whether the beginning of a value can still turn out to be JSON of an allowed type other than a bare string.
 fn may_be_json(held: &str, types: Types) -> bool {
     let text = held.trim_start();
+    // Decided on what comes first, not on what has come by now.
+    if held.len() - text.len() > MAX_SCALAR {
+        return false;
+    }
     let scalar = held.len() <= MAX_SCALAR;
     match text.as_bytes().first() {
-        None => scalar,
         Some(b'{') => types.has(Types::OBJECT),
         Some(b'[') => types.has(Types::ARRAY),
-        Some(b'"') => true,
+        None | Some(b'"') => true,
         Some(b'-' | b'0'..=b'9') => scalar && types.has(Types::NUMBER.or(Types::INTEGER)),
         Some(b't' | b'f') => scalar && types.has(Types::BOOLEAN),
         Some(b'n') => scalar && types.has(Types::NULL),

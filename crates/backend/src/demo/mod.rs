@@ -14,7 +14,7 @@ use toolgate_model::{
 };
 
 use self::script::{Line, PlannedCall};
-use crate::turn::{Answer, AnswerBody, Backend, Batch, Turn};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn};
 
 /// How a token is reckoned: the usual four letters.
 const BYTES_PER_TOKEN: usize = 4;
@@ -44,6 +44,7 @@ impl Backend for Demo {
         let answer = Answer {
             upstream: Arc::clone(&self.name),
             losses: Losses::default(),
+            rescues: Rescues::default(),
             body: AnswerBody::Events(Box::pin(paced)),
         };
         Box::pin(std::future::ready(Ok(answer)))

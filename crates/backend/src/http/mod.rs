@@ -33,7 +33,7 @@ use self::pool::{Arriving, Pool};
 use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
 use crate::config::{Retry, Timeouts, UpstreamConfig};
-use crate::turn::{Answer, AnswerBody, Backend, Batch, Turn, WholeBody};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn, WholeBody};
 
 pub use self::client::{AssembleError, Tls};
 
@@ -124,7 +124,8 @@ impl Inner {
             let error = match attempt.unwrap_or_else(|_| Err(self.host.silent_for(within))) {
                 Ok(body) => {
                     let upstream = Arc::clone(&self.host.name);
-                    return Ok(Answer { upstream, losses: body.losses, body: body.value });
+                    let rescues = Rescues::default();
+                    return Ok(Answer { upstream, losses: body.losses, rescues, body: body.value });
                 }
                 Err(error) => error,
             };

@@ -9,6 +9,7 @@
 //!
 //! A turn that has nothing to do with tools goes to the inner back end untouched, and may be relayed there.
 
+mod meter;
 mod reply;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use toolgate_prompted::{Options, Prepared, prepare};
 
 use self::reply::PromptedReply;
 use crate::config::TriggerSecret;
-use crate::turn::{Answer, AnswerBody, Backend, EventStream, Turn};
+use crate::turn::{Answer, AnswerBody, Backend, EventStream, Rescues, Turn};
 
 /// A back end inside the prompt layer.
 pub(crate) struct Prompted {
@@ -48,9 +49,10 @@ impl Backend for Prompted {
             let mut losses = prepared.losses;
             losses.append(answer.losses);
             let events = events_of(answer.body)?;
-            let reply = PromptedReply::new(inner, turn, plan, events);
+            let rescues = Rescues::kept();
+            let reply = PromptedReply::new(inner, turn, plan, events, rescues.clone());
             let body = AnswerBody::Events(Box::pin(reply.into_stream()));
-            Ok(Answer { upstream: answer.upstream, losses, body })
+            Ok(Answer { upstream: answer.upstream, losses, rescues, body })
         })
     }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, Stream, StreamExt};
 use toolgate_model::reply::Fold;
-use toolgate_model::{Block, TurnError, TurnEvent, TurnRequest};
-use toolgate_prompted::{Continuation, Interpreter, Missing, Plan, Recovery};
+use toolgate_model::{Block, TurnError, TurnEvent, TurnRequest, Usage};
+use toolgate_prompted::{Continuation, Interpreter, Missing, Plan, Reason, Recovery};
 
 use super::events_of;
-use crate::turn::{Backend, Batch, EventStream, Turn};
+use super::meter::Meter;
+use crate::turn::{Backend, Batch, EventStream, Rescues, Turn};
 
 /// How many values are asked for in one turn (P26). A model that leaves out more is better told by the client.
 const MAX_VALUES: usize = 1;
@@ -26,11 +27,21 @@ pub(super) struct PromptedReply {
     unread: VecDeque<TurnEvent>,
     out: Batch,
     values_left: usize,
+    meter: Meter,
+    rescues: Rescues,
 }
 
 impl PromptedReply {
-    pub(super) fn new(inner: Arc<dyn Backend>, turn: Turn, plan: Plan, events: EventStream) -> Self {
+    pub(super) fn new(
+        inner: Arc<dyn Backend>,
+        turn: Turn,
+        plan: Plan,
+        events: EventStream,
+        rescues: Rescues,
+    ) -> Self {
         Self {
+            meter: Meter::new(turn.dialect, Arc::clone(&turn.request)),
+            rescues,
             inner,
             turn,
             interpreter: Interpreter::new(plan),
@@ -52,6 +63,7 @@ impl PromptedReply {
     async fn next(&mut self) -> Option<Result<Batch, TurnError>> {
         loop {
             self.read_what_came();
+            self.account();
             if !self.out.events.is_empty() || !self.out.losses.is_empty() {
                 return Some(Ok(std::mem::take(&mut self.out)));
             }
@@ -80,12 +92,24 @@ impl PromptedReply {
     /// Reads until a value is missing or nothing is left.
     fn read_what_came(&mut self) {
         while self.interpreter.missing().is_none() {
-            let Some(event) = self.unread.pop_front() else { break };
+            let Some(mut event) = self.unread.pop_front() else { break };
+            self.meter.hear(&mut event);
             self.interpreter.event(event, &mut self.out.events);
         }
         // Asked only now: what has arrived may hold the token counts.
         if self.unread.is_empty() && self.interpreter.wants_stop() {
+            let counted = TurnEvent::Usage(self.meter.leave());
+            self.interpreter.event(counted, &mut self.out.events);
             self.end();
+        }
+    }
+
+    /// Tells what is known about the turn so far.
+    fn account(&mut self) {
+        self.meter.mark(&mut self.out.events);
+        let recoveries = self.interpreter.recoveries();
+        if !recoveries.is_empty() {
+            self.rescues.tell(recoveries.iter().copied().map(Recovery::name));
         }
     }
 
@@ -111,10 +135,14 @@ impl PromptedReply {
 
     /// The text a model answers a question with; None after logging why there is none.
     async fn said_to(&mut self, request: TurnRequest) -> Option<String> {
-        let started = self.inner.start(self.aside(request));
+        let turn = self.aside(request);
+        let started = self.inner.start(turn.clone());
         let asked = async { text_of(events_of(started.await?.body)?).await };
         match asked.await {
-            Ok(text) => Some(text).filter(|text| !text.trim().is_empty()),
+            Ok((text, usage)) => {
+                self.interpreter.spend(self.meter.aside(&turn.request, usage, &text));
+                Some(text).filter(|text| !text.trim().is_empty())
+            }
             Err(error) => {
                 self.warn(
                     &error,
@@ -125,11 +153,18 @@ impl PromptedReply {
         }
     }
 
-    /// P28, P32
+    /// P28, P32, or a call that cannot be understood.
     async fn ask_on(&mut self, continuation: &Continuation) {
         let turn = self.aside(continuation.request(&self.turn.request));
+        if let Reason::Unreadable(fault) = &continuation.reason {
+            tracing::info!(
+                id = %self.turn.id, upstream = %self.inner.name(), %fault,
+                "the model's call cannot be understood; it is asked to write it again"
+            );
+        }
         // What the first reply still has to say is of no interest.
         self.events = None;
+        self.meter.ask(Arc::clone(&turn.request));
         let answer = self.inner.start(turn).await;
         let begun = match answer.and_then(|answer| events_of(answer.body)) {
             Ok(events) => self.begin(events).await,
@@ -163,24 +198,8 @@ impl PromptedReply {
     }
 }
 
-impl Drop for PromptedReply {
-    /// Told when all is over, however it ended.
-    fn drop(&mut self) {
-        let recoveries = self.interpreter.recoveries();
-        if recoveries.is_empty() {
-            return;
-        }
-        let names: Vec<&str> = recoveries.iter().copied().map(Recovery::name).collect();
-        tracing::info!(
-            id = %self.turn.id, upstream = %self.inner.name(), model = self.turn.host_model(),
-            count = names.len(), recoveries = names.join(","),
-            "what the model wrote was not quite what it was taught; it was read all the same"
-        );
-    }
-}
-
-/// The text of a whole reply.
-async fn text_of(mut events: EventStream) -> Result<String, TurnError> {
+/// The text of a whole reply, and its cost.
+async fn text_of(mut events: EventStream) -> Result<(String, Option<Usage>), TurnError> {
     let mut fold = Fold::new();
     let no_sense = |error| TurnError::upstream("the host's reply makes no sense as a whole").caused_by(error);
     'reply: while let Some(batch) = events.next().await {
@@ -193,9 +212,10 @@ async fn text_of(mut events: EventStream) -> Result<String, TurnError> {
         }
     }
     let reply = fold.end().map_err(no_sense)?;
+    let usage = reply.finish.usage;
     let texts = reply.blocks.into_iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.text),
         Block::Refusal(_) | Block::Reasoning(_) | Block::ToolCall(_) | Block::Opaque(_) => None,
     });
-    Ok(texts.collect())
+    Ok((texts.collect(), usage))
 }

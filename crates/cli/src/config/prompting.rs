@@ -14,10 +14,16 @@ const MOST_CONTINUATIONS: u32 = 10;
 /// The largest prompt file; a larger one is the wrong file.
 const LARGEST_TEMPLATE_BYTES: u64 = 256 * 1024;
 
-/// What a prompt must have a place for.
-const PLACES: [&str; 2] = ["{tools_list}", "{trigger_signal}"];
+/// Each retry is a request of its own; a model that needs more will not learn it by the next.
+const MOST_RETRIES: u32 = 10;
 
-const KEYS: [&str; 13] = [
+/// What a prompt must have a place for.
+const PROMPT_PLACES: [&str; 2] = ["{tools_list}", "{trigger_signal}"];
+
+/// What the words for a retry must have a place for.
+const RETRY_PLACES: [&str; 1] = ["{error_details}"];
+
+const KEYS: [&str; 15] = [
     "strict",
     "prompt_template",
     "system_placement",
@@ -30,6 +36,8 @@ const KEYS: [&str; 13] = [
     "calls_in_fence",
     "repair",
     "continuations",
+    "retries",
+    "retry_template",
     "nudge",
 ];
 
@@ -38,7 +46,7 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) -> Options 
     section.expect_keys(&KEYS, reading);
     let usual = Options::default();
     Options {
-        prompt_template: read_template(section, reading),
+        prompt_template: read_template(section, "prompt_template", &PROMPT_PLACES, reading),
         system_placement: choice(
             section,
             "system_placement",
@@ -80,6 +88,11 @@ pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) -> Options 
             .count("continuations", MOST_CONTINUATIONS, reading)
             .and_then(|count| u8::try_from(count.value).ok())
             .unwrap_or(usual.continuations),
+        retries: section
+            .count("retries", MOST_RETRIES, reading)
+            .and_then(|count| u8::try_from(count.value).ok())
+            .unwrap_or(usual.retries),
+        retry_template: read_template(section, "retry_template", &RETRY_PLACES, reading),
         nudge: switch(section, "nudge", reading).unwrap_or(usual.nudge),
         strictness: switch(section, "strict", reading).map_or(usual.strictness, |strict| match strict {
             Switch::On => Strictness::Strict,
@@ -109,21 +122,26 @@ fn choice<T, const N: usize>(
     chosen.map(|(_, value)| value)
 }
 
-fn read_template(section: &Section<'_>, reading: &mut Reading<'_>) -> Option<String> {
-    let written = section.text("prompt_template", "file:prompt.txt", reading)?;
+fn read_template(
+    section: &Section<'_>,
+    key: &str,
+    places: &[&str],
+    reading: &mut Reading<'_>,
+) -> Option<String> {
+    let written = section.text(key, "file:prompt.txt", reading)?;
     let template = match written.value.strip_prefix("file:") {
         None => Ok(written.value.clone()),
         Some(path) => read_template_file(&reading.beside_the_file(path)),
     };
     let checked =
-        template.and_then(|template| match PLACES.iter().find(|place| !template.contains(**place)) {
+        template.and_then(|template| match places.iter().find(|place| !template.contains(**place)) {
             None => Ok(template),
             Some(place) => Err(format!("the prompt has no {place}: write it where that belongs")),
         });
     match checked {
         Ok(template) => Some(template),
         Err(why) => {
-            reading.error(written.place, format!("`prompt_template`: {why}"));
+            reading.error(written.place, format!("`{key}`: {why}"));
             None
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolgate_backend::Answer;
+use toolgate_backend::{Answer, Rescues};
 use toolgate_model::{ErrorKind, Losses, ModelName, TurnError, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::Uuid;
@@ -28,6 +28,7 @@ pub(super) struct TurnRecord {
     first_event: Option<Duration>,
     usage: Option<Usage>,
     losses: Losses,
+    rescues: Rescues,
     outcome: Option<Outcome>,
 }
 
@@ -50,6 +51,7 @@ impl TurnRecord {
             first_event: None,
             usage: None,
             losses: Losses::default(),
+            rescues: Rescues::default(),
             outcome: None,
         }
     }
@@ -81,6 +83,7 @@ impl TurnRecord {
     pub(super) fn answered(&mut self, answer: &Answer) {
         self.first_event = Some(self.began.elapsed());
         self.upstream = Some(Arc::clone(&answer.upstream));
+        self.rescues = answer.rescues.clone();
         self.lost(answer.losses.clone());
     }
 
@@ -121,6 +124,7 @@ impl TurnRecord {
         let duration = self.began.elapsed();
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let losses: Vec<String> = self.losses.iter().map(ToString::to_string).collect();
+        let recoveries = self.rescues.names();
         tracing::info!(
             id = %self.id,
             caller = %self.caller.scope(),
@@ -133,15 +137,19 @@ impl TurnRecord {
             tokens_in = self.usage.as_ref().map(Usage::total_input),
             tokens_out = self.usage.as_ref().map(|usage| usage.output),
             losses = (!losses.is_empty()).then(|| losses.join("; ")),
+            recoveries = (!recoveries.is_empty()).then(|| recoveries.join(",")),
             error = outcome.error.as_deref(),
             "turn"
         );
         self.shared.metrics.count(&FinishedTurn {
             dialect: self.api.name(),
+            model: self.upstream.is_some().then_some(self.model.as_str()),
             status: outcome.status,
             duration,
             first_event: self.first_event,
             usage: self.usage.as_ref(),
+            losses: losses.len(),
+            recoveries: &recoveries,
         });
         let count = |of: fn(&Usage) -> u64| TokenCount::saturating(self.usage.as_ref().map_or(0, of));
         self.shared.usage.try_record(UsageRecord {

@@ -17,6 +17,8 @@ mod http2;
 #[cfg(test)]
 mod prompting;
 #[cfg(test)]
+mod prompting_aside;
+#[cfg(test)]
 mod prompting_hosts;
 #[cfg(test)]
 mod relaying;

@@ -10,12 +10,12 @@ use crate::gate::{Gate, config, host, route};
 /// Stands for the trigger in what the host says.
 const MARK: &str = "§";
 
-const CALL: &str = "Let me look.\n§\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n\
+pub(crate) const CALL: &str = "Let me look.\n§\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n\
                     <parameter name=\"days\">3</parameter>\n</invoke>\n";
 
 pub(crate) const RESULT: &str = "18 degrees and rain";
 
-fn gate(upstream: &ScriptedUpstream, options: Options) -> Gate {
+pub(crate) fn gate(upstream: &ScriptedUpstream, options: Options) -> Gate {
     gate_before(upstream, "openai-chat", options)
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn trigger_in(received: &Received) -> String {
 }
 
 /// The host says this text, as a stream of small pieces or whole, as it was asked.
-fn say(received: &Received, text: &str, finish: &str) -> Script {
+pub(crate) fn say(received: &Received, text: &str, finish: &str) -> Script {
     let text = if text.contains(MARK) { text.replace(MARK, &trigger_in(received)) } else { text.to_owned() };
     let usage = json!({ "prompt_tokens": 40, "completion_tokens": 9, "total_tokens": 49 });
     if received.json()["stream"] != true {

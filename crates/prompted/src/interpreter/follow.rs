@@ -3,7 +3,8 @@
 
 use toolgate_model::{Finish, StopReason, TurnEvent, Usage};
 
-use super::{Interpreter, Progress, ending};
+use super::ending::ending;
+use super::{Interpreter, Progress};
 use crate::parse::Parser;
 use crate::recovery::{Recovery, Truncation};
 use crate::side::{Continuation, Missing, Reason, overlap};
@@ -24,23 +25,38 @@ impl Interpreter {
 
     /// Appends a value that was missing: the text of the side request's reply.
     pub fn supply(&mut self, value: &str, out: &mut Vec<TurnEvent>) {
+        self.mark(out);
         self.parser.supply(bare(value), &mut self.pieces);
         self.after_value(out);
+        self.keep(out);
+    }
+
+    /// Adds what a question besides cost to what the turn did.
+    pub fn spend(&mut self, usage: Usage) {
+        self.spent = Some(self.total(usage));
     }
 
     /// Goes on without the value that is missing.
     pub fn go_without(&mut self, out: &mut Vec<TurnEvent>) {
+        self.mark(out);
+        self.give_up_value(out);
+        self.keep(out);
+    }
+
+    fn give_up_value(&mut self, out: &mut Vec<TurnEvent>) {
         self.parser.decline(&mut self.pieces);
         self.parser.push("", &mut self.pieces);
         self.after_value(out);
     }
 
     /// How to get the rest of an answer that was cut inside a call (P28), or a call that had to come and did not
-    /// (P32). Feed the reply's events here as those of the first; or call [`end`](Self::end) to do without.
+    /// (P32), or a new answer where the call in this one cannot be understood and nothing of it was sent. Feed the
+    /// reply's events here as those of the first; or call [`end`](Self::end) to do without.
     pub fn continuation(&self) -> Option<Continuation> {
         match &self.progress {
             Progress::Ending(_, Some(reason)) => {
-                Some(Continuation { reason: *reason, said: self.said.clone()? })
+                let retry_template = self.plan.rules.options.retry_template.clone();
+                Some(Continuation { reason: reason.clone(), said: self.said.clone()?, retry_template })
             }
             Progress::Ending(_, None) | Progress::Before | Progress::Running | Progress::Finished => None,
         }
@@ -49,11 +65,13 @@ impl Interpreter {
     /// Before an event: what was asked for and is not coming is given up, and a continuation begins.
     pub(super) fn go_on(&mut self, out: &mut Vec<TurnEvent>) {
         if self.parser.wanted().is_some() {
-            self.go_without(out);
+            self.give_up_value(out);
         }
         let Progress::Ending(finish, Some(reason)) = &self.progress else { return };
-        if let Some(usage) = &finish.usage {
-            self.spent = Some(usage.clone());
+        let usage = finish.usage.clone().or_else(|| self.usage.take());
+        let reason = reason.clone();
+        if let Some(usage) = usage {
+            self.spend(usage);
         }
         match reason {
             Reason::Truncated => {
@@ -67,15 +85,19 @@ impl Interpreter {
                 self.side.extend_from_slice(self.parser.recoveries());
                 self.parser = Parser::new(self.plan.rules.clone());
             }
+            Reason::Unreadable(_) => {
+                self.retries = self.retries.saturating_sub(1);
+                self.side.push(Recovery::Retried);
+                self.forget(out);
+            }
         }
         self.progress = Progress::Running;
     }
 
-    pub(super) fn upstream_finished(&mut self, mut finish: Finish, out: &mut Vec<TurnEvent>) {
+    pub(super) fn upstream_finished(&mut self, finish: Finish, out: &mut Vec<TurnEvent>) {
         if matches!(self.progress, Progress::Finished) {
             return;
         }
-        finish.usage = finish.usage.map(|usage| self.total(usage)).or_else(|| self.usage.clone());
         self.release_repeated(out);
         self.progress = Progress::Ending(finish, None);
         self.try_to_finish(out);
@@ -92,8 +114,9 @@ impl Interpreter {
         if trial.wanted().is_none()
             && let Some(reason) = self.reason_to_go_on(&trial, &finish)
         {
-            if reason == Reason::NoCall {
-                self.commit(trial, pieces, out);
+            match reason {
+                Reason::Truncated => {}
+                Reason::NoCall | Reason::Unreadable(_) => self.commit(trial, pieces, out),
             }
             self.progress = Progress::Ending(finish, Some(reason));
             return;
@@ -108,13 +131,20 @@ impl Interpreter {
     fn reason_to_go_on(&self, trial: &Parser, finish: &Finish) -> Option<Reason> {
         self.said.as_ref()?;
         let cut = matches!(trial.truncation(), Some(Truncation::BeforeCall | Truncation::InsideCall));
+        let ended_freely =
+            matches!(finish.stop, StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse);
+        if (!cut || ended_freely)
+            && let Some(fault) = self.fault(trial)
+        {
+            return Some(Reason::Unreadable(fault));
+        }
         if cut {
             return (self.continuations > 0).then_some(Reason::Truncated);
         }
         let options = &self.plan.rules.options;
-        let ended_freely =
-            matches!(finish.stop, StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse);
-        let silent = trial.calls() == 0 && self.plan.call_needed.is_on() && ended_freely;
+        // Half a call that was sent is no silence: another one would hide that it is half.
+        let silent = trial.calls() == 0 && trial.truncation().is_none();
+        let silent = silent && self.plan.call_needed.is_on() && ended_freely;
         (silent && options.nudge.is_on() && !self.nudged).then_some(Reason::NoCall)
     }
 

@@ -1,18 +1,23 @@
-//! A call between its parameters: which one comes next, how the call ends, and what it lacks when it does.
+//! A call between its parameters: which one comes next, and what stands there that belongs to none.
 
 use std::sync::Arc;
 
-use toolgate_model::{CallKind, Parallel};
+use toolgate_model::CallKind;
 
 use super::lex::{Element, End, Family, Lex, MAX_TAG, Spelling, StringMark, Tag, tag, word};
 use super::start::{Opening, Start, start};
 use super::value::Value;
 use super::{Parser, Piece, State, Step, Wanted};
-use crate::options::Repair;
+use crate::fault::Fault;
 use crate::plan::{Naming, Slot, Slots};
 use crate::recovery::{Recovery, Truncation};
 use crate::schema::{Parameter, ToolSpec};
-use crate::value::{ArgumentWriter, Closed, Encoder, Ending, Markup, coerce, escape};
+use crate::value::{ArgumentWriter, Markup};
+
+/// How many bytes of spaces may stand between two calls; after more of them the calls are over.
+const MAX_BLANK: usize = 256;
+/// How much is kept of a call that has not shown a parameter yet, in case it is text.
+const MAX_LEAD: usize = 1_024;
 
 /// A call that is being read.
 #[derive(Clone, Debug)]
@@ -23,7 +28,7 @@ pub(crate) struct Call {
     pub(super) slots: Slots,
     pub(super) writer: ArgumentWriter,
     /// Values that could not be read.
-    unreadable: Vec<Wanted>,
+    pub(super) unreadable: Vec<Wanted>,
     /// The call has been sent as one; before that it can still turn out to be text.
     announced: bool,
     /// How it began, in case it is text.
@@ -57,6 +62,9 @@ impl Parser {
         let rest = self.rest();
         let trimmed = rest.trim_start();
         let spaces = rest.len() - trimmed.len();
+        if spaces > MAX_BLANK {
+            return self.leave_calls(rest.floor_char_boundary(MAX_BLANK), out);
+        }
         if trimmed.is_empty() {
             return Step::Stop;
         }
@@ -119,6 +127,7 @@ impl Parser {
         let lead = format!("{}\n{written}", self.rules.trigger.as_deref().unwrap_or_default());
         self.consume(opening.len);
         let Some(tool) = self.resolve(&opening.name) else {
+            self.blame(Fault::WrongTool(opening.name.clone()));
             self.refuse(&lead, out);
             return;
         };
@@ -153,7 +162,11 @@ impl Parser {
             stage.broken = true;
             return;
         }
-        self.produced = true;
+        out.push(Piece::Refused);
+        if std::mem::replace(&mut self.produced, true) {
+            // The line end before the trigger.
+            super::push_text("\n", out);
+        }
         super::push_text(lead, out);
         self.prose.at_line_start = false;
         self.state = State::Text;
@@ -161,11 +174,8 @@ impl Parser {
 
     /// Between parameters.
     pub(super) fn step_invoke(&mut self, mut call: Box<Call>, end: End, out: &mut Vec<Piece>) -> Step {
-        let rest = self.rest();
-        let spaces = rest.len() - rest.trim_start().len();
-        self.consume(spaces);
-        if !call.announced {
-            call.lead.push_str(&self.buffer[self.position - spaces..self.position]);
+        if !self.pass_spaces(&mut call) {
+            return self.junk(&call, out);
         }
         if self.rest().is_empty() {
             self.state = State::Invoke(call);
@@ -195,6 +205,21 @@ impl Parser {
             Lex::Absent => self.junk(&call, out),
             Lex::Found(tag) => self.invoke_tag(call, &tag, out),
         }
+    }
+
+    /// Passes over spaces; false where there are more than a call that can still turn out to be text may have.
+    fn pass_spaces(&mut self, call: &mut Call) -> bool {
+        let rest = self.rest();
+        let spaces = rest.len() - rest.trim_start().len();
+        if call.announced {
+            self.consume(spaces);
+            return true;
+        }
+        let room = MAX_LEAD.saturating_sub(call.lead.len());
+        let len = rest.floor_char_boundary(spaces.min(room));
+        call.lead.push_str(&rest[..len]);
+        self.consume(len);
+        len == spaces
     }
 
     fn invoke_tag(&mut self, mut call: Box<Call>, tag: &Tag<'_>, out: &mut Vec<Piece>) -> Step {
@@ -248,7 +273,7 @@ impl Parser {
         Step::Again
     }
 
-    /// P25: the parameter a name means; `None` where it was written before.
+    /// P25: the parameter a name means; `None` where it was written before, or there are too many.
     pub(super) fn parameter(&mut self, call: &mut Call, name: &str) -> Option<Parameter> {
         match call.slots.slot(name) {
             Slot::Free(position) => Some(call.slots.take(position)),
@@ -258,13 +283,14 @@ impl Parser {
             }
             Slot::Unknown if call.tool.kind == CallKind::Custom => None,
             Slot::Unknown => Some(call.slots.take_unknown(name)),
-            Slot::Taken => None,
+            Slot::Taken | Slot::Excess => None,
         }
     }
 
     /// Something that belongs to no syntax stands between the parameters. A call that was sent cannot be taken
     /// back, so it stays unfinished; passing over the rubbish could lose an argument in silence.
     fn junk(&mut self, call: &Call, out: &mut Vec<Piece>) -> Step {
+        self.blame(Fault::Stray);
         if call.announced || self.stage.is_some() {
             self.cut(Truncation::Malformed, out);
         } else {
@@ -280,6 +306,11 @@ impl Parser {
         } else {
             self.emit(Piece::CallCut, out);
         }
+        match truncation {
+            Truncation::Malformed => self.blame(Fault::Stray),
+            Truncation::TooLarge => self.blame(Fault::TooLarge),
+            Truncation::BeforeCall | Truncation::InsideCall => {}
+        }
         self.truncation = Some(truncation);
         self.state = State::Tail;
     }
@@ -290,106 +321,5 @@ impl Parser {
             call.lead = String::new();
             self.emit(Piece::CallStarted(call.tool.name.clone(), call.tool.kind), out);
         }
-    }
-
-    /// Takes what became of a value.
-    pub(super) fn value_closed(&mut self, call: &mut Call, parameter: Parameter, closed: Closed) {
-        match closed {
-            Closed::Written => {}
-            Closed::Recovered(recovery) => self.recover(recovery),
-            Closed::Unreadable(text) => {
-                if let Some(stage) = &mut self.stage {
-                    stage.broken = true;
-                }
-                call.unreadable.push(Wanted { parameter, written: Some(text) });
-            }
-        }
-    }
-
-    /// The call is written to its end. P26: what it lacks is asked for, if that is wanted.
-    pub(super) fn complete(&mut self, mut call: Box<Call>, out: &mut Vec<Piece>) {
-        self.announce(&mut call, out);
-        let mut wanted = std::mem::take(&mut call.unreadable);
-        if self.rules.options.repair == Repair::Append && self.stage.is_none() {
-            let missing = call.slots.missing().into_iter();
-            wanted.extend(missing.map(|parameter| Wanted { parameter, written: None }));
-            if !wanted.is_empty() {
-                self.state = State::Paused(call, wanted);
-                return;
-            }
-        }
-        self.close_call(call, wanted, out);
-    }
-
-    /// Appends a value that the model gave when asked; text that cannot be read counts as no answer.
-    pub(crate) fn supply(&mut self, text: &str, out: &mut Vec<Piece>) {
-        let State::Paused(mut call, mut wanted) = std::mem::replace(&mut self.state, State::Tail) else {
-            return;
-        };
-        let asked = wanted.remove(0);
-        let mut json = String::new();
-        let mut encoder = Encoder::new(asked.parameter.clone(), call.tool.kind, Markup::Plain);
-        encoder.open(&mut call.writer, &mut json);
-        encoder.push(text, &mut call.writer, &mut json);
-        match encoder.close(Ending::Implicit, &mut call.writer, &mut json) {
-            Closed::Written | Closed::Recovered(_) => {
-                self.emit(Piece::Arguments(json), out);
-                self.recover(Recovery::ValueSupplied);
-            }
-            Closed::Unreadable(_) => self.give_up(&mut call, &asked, out),
-        }
-        if wanted.is_empty() {
-            self.close_call(call, wanted, out);
-        } else {
-            self.state = State::Paused(call, wanted);
-        }
-        self.run(End::More, out);
-    }
-
-    /// Nobody asks the model: the client's validator answers.
-    pub(crate) fn decline(&mut self, out: &mut Vec<Piece>) {
-        match std::mem::replace(&mut self.state, State::Tail) {
-            State::Paused(call, wanted) => self.close_call(call, wanted, out),
-            state @ (State::Text
-            | State::Think(_)
-            | State::Fenced(_)
-            | State::Calls
-            | State::Invoke(_)
-            | State::Value(..)
-            | State::Json(_)
-            | State::Tail
-            | State::Inert) => self.state = state,
-        }
-    }
-
-    fn close_call(&mut self, mut call: Box<Call>, wanted: Vec<Wanted>, out: &mut Vec<Piece>) {
-        for lacking in wanted {
-            self.give_up(&mut call, &lacking, out);
-        }
-        let mut json = String::new();
-        call.writer.end(&mut json);
-        self.emit(Piece::Arguments(json), out);
-        self.emit(Piece::CallFinished, out);
-        self.calls += 1;
-        self.commit_stage(out);
-        self.state = match self.rules.parallel {
-            Parallel::Allowed => State::Calls,
-            Parallel::Forbidden => State::Tail,
-        };
-    }
-
-    /// A value that fits no allowed type goes out as it is, for the client to refuse; one that was never written
-    /// stays away.
-    fn give_up(&mut self, call: &mut Call, lacking: &Wanted, out: &mut Vec<Piece>) {
-        let Some(written) = &lacking.written else { return };
-        let mut value = String::new();
-        match coerce::valid_json(written.trim()) {
-            Some(json) => value.push_str(json),
-            None => escape::quoted(written, &mut value),
-        }
-        let mut json = String::new();
-        call.writer.member(&lacking.parameter.name, &value, &mut json);
-        self.emit(Piece::Arguments(json), out);
-        self.recover(Recovery::UnreadableValue);
     }
 }

@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 use super::call::Call;
 use super::lex::{Family, Spelling};
 use super::{Parser, Piece, State, Step};
+use crate::fault::Fault;
 use crate::recovery::{Recovery, Truncation};
+use crate::schema::Parameter;
 use crate::value::{Closed, Encoder, Ending, MAX_HELD, Markup, coerce, repair};
 
 /// How many calls one array may hold.
@@ -55,6 +57,7 @@ impl Parser {
             call.text.push_str(body);
             self.consume(len);
             if call.text.len() > MAX_HELD {
+                self.blame(Fault::TooLarge);
                 self.truncation = Some(Truncation::TooLarge);
                 self.state = State::Tail;
             } else {
@@ -65,9 +68,12 @@ impl Parser {
         call.text.push_str(&body[..end]);
         self.consume(spaces + end);
         let read = self.read_json(&call);
-        match read {
-            Some(calls) => self.json_calls(calls, &call.lead, out),
-            None => self.refuse(&format!("{}{}", call.lead, call.text), out),
+        let written = format!("{}{}", call.lead, call.text);
+        if let Some(calls) = read {
+            self.json_calls(calls, &written, out);
+        } else {
+            self.blame(Fault::BrokenJson);
+            self.refuse(&written, out);
         }
         Step::Again
     }
@@ -87,17 +93,23 @@ impl Parser {
         }
     }
 
-    fn json_calls(&mut self, calls: Vec<(String, Members)>, lead: &str, out: &mut Vec<Piece>) {
+    fn json_calls(&mut self, calls: Vec<(String, Members)>, written: &str, out: &mut Vec<Piece>) {
         let last = calls.len().saturating_sub(1);
         for (index, (name, members)) in calls.into_iter().enumerate() {
             let Some(tool) = self.resolve(&name) else {
-                self.refuse(lead, out);
+                self.blame(Fault::WrongTool(name));
+                self.refuse(written, out);
                 return;
             };
-            let mut call = Box::new(Call::new(tool, Family::Invoke, Spelling::Plain, lead.to_owned()));
+            let mut call = Box::new(Call::new(tool, Family::Invoke, Spelling::Plain, String::new()));
             self.announce(&mut call, out);
             for (key, value) in members {
-                self.json_member(&mut call, &key, &value, out);
+                // A member that belongs nowhere must not get lost in silence.
+                let Some(parameter) = self.parameter(&mut call, &key) else {
+                    self.cut(Truncation::Malformed, out);
+                    return;
+                };
+                self.json_member(&mut call, parameter, &value, out);
             }
             self.complete(call, out);
             // Only the last call can wait for a value: those before it in the array go as they are.
@@ -110,8 +122,7 @@ impl Parser {
         }
     }
 
-    fn json_member(&mut self, call: &mut Call, key: &str, value: &str, out: &mut Vec<Piece>) {
-        let Some(parameter) = self.parameter(call, key) else { return };
+    fn json_member(&mut self, call: &mut Call, parameter: Parameter, value: &str, out: &mut Vec<Piece>) {
         let mut json = String::new();
         let string = serde_json::from_str::<String>(value).ok();
         let fits = parameter.types.has(coerce::type_of(value)) && parameter.members.is_empty();

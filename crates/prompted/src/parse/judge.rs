@@ -193,7 +193,8 @@ impl Scene<'_> {
         match &next.element {
             Element::ParameterOpen(name, _) => match self.slots.slot(name) {
                 Slot::Free(_) => Lex::Found(Follower::KnownParameter),
-                Slot::Corrected(_) | Slot::Unknown => Lex::Found(Follower::OtherParameter),
+                // One too many ends the value, and then the call.
+                Slot::Corrected(_) | Slot::Unknown | Slot::Excess => Lex::Found(Follower::OtherParameter),
                 Slot::Taken => Lex::Absent,
             },
             Element::CallClose(family) if *family == self.family => {

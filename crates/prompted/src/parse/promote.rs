@@ -85,7 +85,7 @@ impl Parser {
         let only_calls = pieces.iter().all(|piece| match piece {
             Piece::Text(text) | Piece::Reasoning(text) => text.trim().is_empty(),
             Piece::CallStarted(..) | Piece::Arguments(_) | Piece::CallFinished => true,
-            Piece::CallCut => false,
+            Piece::CallCut | Piece::Refused => false,
         });
         let whole = reader.truncation.is_none()
             && reader.calls > 0

@@ -5,6 +5,7 @@ use super::judge::is_slip;
 use super::lex::{Element, End, Lex, tag, word};
 use super::start::{AfterTrigger, Start, after_trigger, start};
 use super::{MAX_STAGED, Parser, Piece, State, Step, push_text};
+use crate::fault::Fault;
 use crate::options::{AfterCalls, ReasoningTag};
 use crate::recovery::Recovery;
 
@@ -314,13 +315,14 @@ impl Parser {
     pub(super) fn leave_calls(&mut self, spaces: usize, out: &mut Vec<Piece>) -> Step {
         if self.calls == self.calls_before {
             self.consume(spaces);
-            if self.produced {
-                push_text("\n", out);
-            }
             if is_slip(self.rest()) {
                 // A call with a slip in its first tag: all of it is text, and so is what follows.
+                self.blame(Fault::BrokenTag);
                 self.refuse(&format!("{}\n", self.rules.trigger.as_deref().unwrap_or_default()), out);
                 return Step::Again;
+            }
+            if self.produced {
+                push_text("\n", out);
             }
             self.recover(Recovery::ProseAfterTrigger);
             self.prose.seek = MAX_SEEK;

@@ -19,7 +19,11 @@ struct Run {
 
 /// Streams a call in pieces of three characters and watches how far the output lags.
 fn stream(text: &str) -> Run {
-    let prepared = prepared(&request(), &Options::default());
+    stream_with(text, &Options::default())
+}
+
+fn stream_with(text: &str, options: &Options) -> Run {
+    let prepared = prepared(&request(), options);
     let text = text.replace(MARK, prepared.plan.trigger().unwrap());
     let mut interpreter = Interpreter::new(prepared.plan);
     let mut run = Run { arguments: String::new(), scanned: 0, most_held: 0 };
@@ -83,6 +87,59 @@ fn a_held_value_past_the_bound_leaves_the_call_unfinished() {
     let outcome = interpret(&prepared, text_events(&text, Cutting::Every(100_000), StopReason::EndTurn));
     assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::TooLarge)));
     assert_eq!(outcome.blocks, ["call Search "]);
+}
+
+#[test]
+fn spaces_without_end_are_not_kept() {
+    let blank = " \n".repeat(5_000);
+    let ping = "<invoke name=\"Ping\">\n</invoke>";
+    for text in [
+        format!("§\n{blank}"),
+        format!("§\n<invoke name=\"Ping\">{blank}</invoke>"),
+        format!("§\n{ping}{blank}{ping}"),
+        format!("§\n<invoke name=\"Write\">{blank}<parameter name=\"content\">{blank}"),
+    ] {
+        for after_calls in [crate::AfterCalls::Stop, crate::AfterCalls::Text] {
+            let options = Options { after_calls, ..Options::default() };
+            let run = stream_with(&text, &options);
+            assert!(run.most_held <= 2 * MAX_HELD_BACK, "{} held of {}", run.most_held, &text[..30]);
+            read(&text, &options, &StopReason::EndTurn);
+        }
+    }
+}
+
+#[test]
+fn many_spaces_before_json_make_it_a_string_however_the_text_is_cut() {
+    let call = |blank: usize| {
+        let value = format!("{}{{\"a\":1}}", " ".repeat(blank));
+        format!(
+            "§\n<invoke name=\"Search\">\n<parameter name=\"query\">q</parameter>\n<parameter name=\"any\">{value}</parameter>\n</invoke>"
+        )
+    };
+    let few = read(&call(60), &Options::default(), &StopReason::EndTurn);
+    assert_eq!(few.blocks, ["call Search {\"query\":\"q\",\"any\":{\"a\":1}}"]);
+    let many = read(&call(70), &Options::default(), &StopReason::EndTurn);
+    assert_eq!(
+        many.blocks,
+        [format!("call Search {}", json!({"query": "q", "any": format!("{}{{\"a\":1}}", " ".repeat(70))}))]
+    );
+}
+
+#[test]
+fn parameters_without_end_leave_the_call_unfinished() {
+    let parameters: Vec<String> =
+        (0..300).map(|at| format!("<parameter name=\"p{at}\">x</parameter>\n")).collect();
+    let parameters = parameters.concat();
+    let outcome = read(
+        &format!("§\n<invoke name=\"Ping\">\n{parameters}</invoke>"),
+        &Options::default(),
+        &StopReason::EndTurn,
+    );
+    assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::Malformed)));
+    let members: Vec<String> = (0..300).map(|at| format!("\"p{at}\":1")).collect();
+    let text = format!("§\n{{\"name\":\"Ping\",\"arguments\":{{{}}}}}", members.join(","));
+    let outcome = read(&text, &Options::default(), &StopReason::EndTurn);
+    assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::Malformed)));
 }
 
 #[test]

@@ -5,21 +5,21 @@ use crate::options::Switch;
 use crate::side::Reason;
 use toolgate_model::{Choice, Usage};
 
-struct Turn {
-    prepared: Prepared,
-    interpreter: Interpreter,
-    out: Vec<TurnEvent>,
+pub(super) struct Turn {
+    pub(super) prepared: Prepared,
+    pub(super) interpreter: Interpreter,
+    pub(super) out: Vec<TurnEvent>,
 }
 
 impl Turn {
-    fn new(request: &TurnRequest, options: &Options) -> Self {
+    pub(super) fn new(request: &TurnRequest, options: &Options) -> Self {
         let prepared = prepared(request, options);
         let interpreter = Interpreter::new(prepared.plan.clone());
         Self { prepared, interpreter, out: Vec::new() }
     }
 
     /// Feeds a whole reply; stops where a value is asked for.
-    fn reply(&mut self, text: &str, stop: StopReason, cutting: Cutting) {
+    pub(super) fn reply(&mut self, text: &str, stop: StopReason, cutting: Cutting) {
         let text = text.replace(MARK, self.prepared.plan.trigger().unwrap());
         let mut events = text_events(&text, cutting, stop);
         if let Some(TurnEvent::Finished(finish)) = events.last_mut() {
@@ -30,7 +30,7 @@ impl Turn {
         }
     }
 
-    fn outcome(mut self) -> (Outcome, u64) {
+    pub(super) fn outcome(mut self) -> (Outcome, u64) {
         self.interpreter.end(&mut self.out);
         let usage = fold(self.out.clone()).unwrap().finish.usage.unwrap_or_default().output;
         (outcome(&self.interpreter, self.out), usage)
@@ -154,6 +154,12 @@ fn p32_a_model_that_must_call_and_does_not_is_told_once() {
     turn.reply("No!", StopReason::EndTurn, Cutting::Whole);
     assert_eq!(turn.interpreter.continuation(), None);
     assert_eq!(turn.outcome().0.stop, StopReason::EndTurn);
+
+    let broken = "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\nrubbish\n</invoke>";
+    let mut half = Turn::new(&request, &Options::default());
+    half.reply(broken, StopReason::EndTurn, Cutting::Every(3));
+    assert_eq!(half.interpreter.continuation(), None);
+    assert_eq!(half.outcome().0.stop, StopReason::MaxTokens);
 
     let mut free = Turn::new(&super::request(), &Options::default());
     free.reply("Let me check.", StopReason::EndTurn, Cutting::Whole);

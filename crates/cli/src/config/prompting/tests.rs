@@ -43,6 +43,8 @@ markerless = "guarded"
 calls_in_fence = false
 repair = false
 continuations = 3
+retries = 2
+retry_template = "wrong: {error_details}"
 nudge = false
 "#,
     );
@@ -61,6 +63,8 @@ nudge = false
         starts_in_reasoning: Switch::On,
         repair: Repair::Off,
         continuations: 3,
+        retries: 2,
+        retry_template: Some("wrong: {error_details}".to_owned()),
         nudge: Switch::Off,
         strictness: Strictness::Strict,
     };
