@@ -1,6 +1,6 @@
 //! What the argument of a rule matches: a command's words, a path, the host of an address.
 
-use super::path::Path;
+use super::path::{Path, Root};
 use super::shell::{Line, Reading, Word};
 
 /// Whether something matches. What a shell or a program decides only when it runs may match.
@@ -130,7 +130,30 @@ impl PathPattern {
     /// Compares with a path. A pattern without a beginning starts at the working folder; one that begins with `**`
     /// matches anywhere.
     pub(super) fn matches(&self, path: &Path, workdir: Option<&Path>, care: Care) -> Match {
-        Match::of(self.compare(path, workdir, care, Below::Not))
+        if self.compare(path, workdir, care, Below::Not) {
+            return Match::Yes;
+        }
+        let may_lead_there = care == Care::Broadly && self.may_meet_at_home(path, workdir);
+        if may_lead_there { Match::Maybe } else { Match::No }
+    }
+
+    /// Where `~` leads is the shell's knowledge: a path with it may be one without it.
+    fn may_meet_at_home(&self, path: &Path, workdir: Option<&Path>) -> bool {
+        if self.path.begins_anywhere() {
+            return false;
+        }
+        let (pattern, path) = (self.path.within(workdir), path.within(workdir));
+        match (pattern.root(), path.root()) {
+            (Root::Home(_), Root::Top) => {
+                let anywhere: Vec<String> =
+                    std::iter::once("**".to_owned()).chain(pattern.segments().iter().cloned()).collect();
+                segments(&anywhere, path.segments(), Care::Broadly, Below::Not)
+            }
+            (Root::Top | Root::Here | Root::Above(_), Root::Home(_)) => true,
+            (Root::Home(one), Root::Home(other)) => one != other,
+            (Root::Home(_), Root::Here | Root::Above(_))
+            | (Root::Top | Root::Here | Root::Above(_), Root::Top | Root::Here | Root::Above(_)) => false,
+        }
     }
 
     /// True if something below this folder may match.

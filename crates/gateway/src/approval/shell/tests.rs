@@ -78,6 +78,7 @@ fn quotes_and_escapes_are_taken_off() {
         ("echo 'it'\\''s'", "echo it's"),
         ("grep \"x$\" f", "grep x$ f"),
         ("echo a\\ b", "echo a_b"),
+        ("echo a\\", "echo a\\"),
         ("echo 'a", "echo a; unclear"),
         ("echo \"a", "echo a; unclear"),
     ]);
@@ -114,6 +115,8 @@ fn what_the_shell_fills_in_is_open() {
         ("cat .en?", "cat <.en?>"),
         ("cat .e[n]v", "cat <.e[n]v>"),
         ("{rm,-rf,x}", "<{rm,-rf,x}> =>?"),
+        ("$X{} x", "<{}> x =>?"),
+        ("git $X{", "git <{>"),
         ("=rm x", "<=rm> x =>?"),
         ("cat '*'", "cat *"),
         ("cat ~/x", "cat ~/x"),

@@ -187,6 +187,7 @@ impl<'l> Lexer<'l> {
 
     /// Reads one word; the commands inside it are added to the line.
     fn word(&mut self) -> Word {
+        let started_at = self.at;
         let mut word = Word { text: String::new(), reading: Reading::Exact };
         if self.peek() == Some('=') {
             // zsh puts a program's path in the place of `=name`.
@@ -204,7 +205,8 @@ impl<'l> Lexer<'l> {
                 '\\' if self.rest_starts_with(JOINED_LINES) => self.at += 2,
                 '\\' => {
                     self.at += 1;
-                    word.text.extend(self.next());
+                    // At the very end there is nothing to escape, and it stands for itself.
+                    word.text.push(self.next().unwrap_or('\\'));
                 }
                 '$' => self.dollar(&mut word, Quotes::None),
                 '`' => self.backquoted(&mut word),
@@ -220,7 +222,7 @@ impl<'l> Lexer<'l> {
             }
         }
         // Braces on their own are a command's own arguments (`find -exec … {} \;`) or group commands.
-        if matches!(word.text.as_str(), "{}" | "{") {
+        if matches!(&self.letters[started_at..self.at], ['{'] | ['{', '}']) {
             word.reading = Reading::Exact;
         }
         word
