@@ -1,17 +1,41 @@
 //! `cargo xtask bench`: builds the gateway and the benchmark in release and runs the one on the other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::cargo;
 use crate::command::BenchExtent;
 
 pub(crate) fn run(root: &Path, extent: BenchExtent) -> Result<(), String> {
+    let Built { gateway, bench, results } = build(root)?;
+    let mut command = Command::new(bench);
+    command.arg("run").arg(gateway).arg(results);
+    start(command, extent)
+}
+
+/// `cargo xtask bench agent`: the same with an agent behind the gateway.
+pub(crate) fn run_agent(root: &Path, program: &Path, extent: BenchExtent) -> Result<(), String> {
+    let Built { gateway, bench, results } = build(root)?;
+    let mut command = Command::new(bench);
+    command.arg("agent").arg(gateway).arg(program).arg(results);
+    start(command, extent)
+}
+
+struct Built {
+    gateway: PathBuf,
+    bench: PathBuf,
+    results: PathBuf,
+}
+
+fn build(root: &Path) -> Result<Built, String> {
     let arguments = ["--release", "--package", "toolgate", "--package", "toolgate-bench", "--bins"];
     let [gateway, bench] = cargo::build(root, &arguments, ["toolgate", "toolgate-bench"])?;
     let results = cargo::target_folder(root)?.join("bench");
-    let mut command = Command::new(bench);
-    command.arg("run").arg(gateway).arg(results).stdin(Stdio::null());
+    Ok(Built { gateway, bench, results })
+}
+
+fn start(mut command: Command, extent: BenchExtent) -> Result<(), String> {
+    command.stdin(Stdio::null());
     match extent {
         BenchExtent::Full => {}
         BenchExtent::Smoke => {

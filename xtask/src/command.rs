@@ -8,6 +8,8 @@ pub(crate) enum Command {
     Test(TestExtent),
     Tidy,
     Bench(BenchExtent),
+    /// With this `claude` program.
+    BenchAgent(PathBuf, BenchExtent),
     Corpus(PathBuf),
     Bfcl,
     Help,
@@ -39,6 +41,14 @@ impl Command {
             ["bench"] => Ok(Self::Bench(BenchExtent::Full)),
             ["bench", "--smoke"] => Ok(Self::Bench(BenchExtent::Smoke)),
             ["bfcl"] => Ok(Self::Bfcl),
+            ["bench", "agent"] => Ok(Self::BenchAgent(PathBuf::from("claude"), BenchExtent::Full)),
+            ["bench", "agent", "--smoke"] => {
+                Ok(Self::BenchAgent(PathBuf::from("claude"), BenchExtent::Smoke))
+            }
+            ["bench", "agent", program] => Ok(Self::BenchAgent(PathBuf::from(program), BenchExtent::Full)),
+            ["bench", "agent", program, "--smoke"] => {
+                Ok(Self::BenchAgent(PathBuf::from(program), BenchExtent::Smoke))
+            }
             ["corpus", folder] => Ok(Self::Corpus(PathBuf::from(folder))),
             ["corpus"] => Err("`cargo xtask corpus` needs the folder with the recorded exchanges".to_owned()),
             [name, rest @ ..] if NAMES.contains(name) => {
@@ -79,6 +89,11 @@ mod tests {
         check("tidy", &Ok(Command::Tidy));
         check("bench --smoke", &Ok(Command::Bench(BenchExtent::Smoke)));
         check("bfcl", &Ok(Command::Bfcl));
+        check("bench agent", &Ok(Command::BenchAgent(PathBuf::from("claude"), BenchExtent::Full)));
+        check(
+            "bench agent /opt/claude --smoke",
+            &Ok(Command::BenchAgent(PathBuf::from("/opt/claude"), BenchExtent::Smoke)),
+        );
         check("corpus some/where", &Ok(Command::Corpus(PathBuf::from("some/where"))));
     }
 

@@ -35,6 +35,9 @@ Everything one does with this repository, in one command each.
   cargo xtask bench           the gateway beside a relay that parses nothing, in a release build;
                               a table here, and target/bench/result.json
   cargo xtask bench --smoke   the same in under a minute: shows that it runs, not how fast
+  cargo xtask bench agent [PROGRAM] [--smoke]
+                              an agent behind the gateway: starts, sleeping sessions, a crowd; PROGRAM is a
+                              `claude` to measure with, else the one on the PATH; target/bench/agent.json
   cargo xtask corpus PATH     recorded exchanges below PATH, read and written in every dialect
   cargo xtask bfcl            every function-calling ground truth as the text of a model, read back by the SDKs
   cargo xtask help            this text
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Tidy => test::tidy_step(root).map(|()| println!("tidy: nothing to complain about")),
         Command::Bench(extent) => bench::run(root, extent),
         Command::Bfcl => return prompted::run_all(root),
+        Command::BenchAgent(program, extent) => bench::run_agent(root, &program, extent),
         Command::Corpus(folder) => corpus::run(root, &folder),
     };
     match outcome {

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! toolgate-bench run GATEWAY RESULT_FOLDER [--smoke]    measure (what `cargo xtask bench` starts)
+//! toolgate-bench agent GATEWAY PROGRAM RESULT_FOLDER [--smoke]    the same for an agent
 //! toolgate-bench upstream                               the scripted upstream, until stdin closes
 //! toolgate-bench relay UPSTREAM_ADDRESS                 the relay, until stdin closes
 //! ```
@@ -15,6 +16,7 @@
     reason = "a command line tool talks to the person who runs it"
 )]
 
+mod agent;
 mod dialect;
 mod load;
 mod measure;
@@ -44,6 +46,12 @@ fn main() -> ExitCode {
         ["run", gateway, folder] => measure::run(Path::new(gateway), Path::new(folder), Effort::FULL),
         ["run", gateway, folder, "--smoke"] => {
             measure::run(Path::new(gateway), Path::new(folder), Effort::SMOKE)
+        }
+        ["agent", gateway, program, folder] => {
+            agent::run(Path::new(gateway), Path::new(program), Path::new(folder), agent::Effort::FULL)
+        }
+        ["agent", gateway, program, folder, "--smoke"] => {
+            agent::run(Path::new(gateway), Path::new(program), Path::new(folder), agent::Effort::SMOKE)
         }
         _ => {
             Err("usage: toolgate-bench run GATEWAY RESULT_FOLDER [--smoke]; easier: cargo xtask bench".into())

@@ -23,11 +23,20 @@ pub(crate) fn cpu_time(pid: u32) -> Result<Duration, Error> {
 
 /// The most memory the process ever had resident, in MiB.
 pub(crate) fn peak_memory_mib(pid: u32) -> Result<f64, Error> {
+    status_mib(pid, "VmHWM:")
+}
+
+/// The memory the process has resident now, in MiB.
+pub(crate) fn memory_mib(pid: u32) -> Result<f64, Error> {
+    status_mib(pid, "VmRSS:")
+}
+
+fn status_mib(pid: u32, field: &str) -> Result<f64, Error> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kib =
         line.and_then(|line| line.split_whitespace().next()).and_then(|number| number.parse::<f64>().ok());
-    kib.map(|kib| kib / 1024.0).ok_or_else(|| Error::other(format!("no peak memory in /proc/{pid}/status")))
+    kib.map(|kib| kib / 1024.0).ok_or_else(|| Error::other(format!("no {field} in /proc/{pid}/status")))
 }
 
 fn first_number(text: &str) -> Option<u64> {
@@ -46,5 +55,6 @@ mod tests {
         std::hint::black_box(sum);
         assert!(cpu_time(me).unwrap() > before);
         assert!(peak_memory_mib(me).unwrap() > 0.1);
+        assert!(memory_mib(me).unwrap() > 0.1);
     }
 }

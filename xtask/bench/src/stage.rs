@@ -42,7 +42,7 @@ impl Stage {
 }
 
 impl Server {
-    fn start(program: &Path, arguments: &[&str], log: &Path) -> Result<Self, AnyError> {
+    pub(crate) fn start(program: &Path, arguments: &[&str], log: &Path) -> Result<Self, AnyError> {
         let context = |cause| format!("starting {} {}: {cause}", program.display(), arguments.join(" "));
         let mut process = Tethered::start(program, arguments, log).map_err(context)?;
         let url = process.wait_for_url().map_err(context)?;

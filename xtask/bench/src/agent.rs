@@ -1,0 +1,184 @@
+//! What an agent behind the gateway costs: starts, sessions that sleep, and a crowd on few processes.
+//!
+//! The real program runs on the gateway's own `demo` model, so no account and no network are needed, and what is
+//! measured is the program and the gateway. Everything is compared within one run.
+
+mod outcome;
+mod scene;
+mod talk;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use tokio::task::LocalSet;
+
+use crate::AnyError;
+use crate::result::median;
+use outcome::{Crowd, Outcome, Paused, Resumed, Starts};
+use scene::{Pool, Scene};
+use talk::Conversation;
+
+/// Messages of the history that a process knows nothing of.
+const HISTORY_MESSAGES: usize = 40;
+
+/// Turns of each conversation of the crowd.
+const CROWD_TURNS: usize = 3;
+
+/// Processes the crowd has to share.
+const CROWD_PROCESSES: u32 = 4;
+
+/// How much to measure.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    rounds: usize,
+    paused_sessions: usize,
+    crowd: usize,
+}
+
+impl Effort {
+    pub(crate) const FULL: Self = Self { rounds: 9, paused_sessions: 200, crowd: 20 };
+    /// Shows that everything runs; the figures mean little.
+    pub(crate) const SMOKE: Self = Self { rounds: 2, paused_sessions: 8, crowd: 6 };
+}
+
+/// Measures everything, prints it and writes `agent.json` into `folder`.
+pub(crate) fn run(gateway: &Path, program: &Path, folder: &Path, effort: Effort) -> Result<(), AnyError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let setting = Setting { gateway, program, folder, effort };
+    let outcome = LocalSet::new().block_on(&runtime, setting.measure())?;
+    println!("\n{outcome}");
+    fs::create_dir_all(folder)?;
+    let path = folder.join("agent.json");
+    fs::write(&path, format!("{:#}\n", outcome.json()))?;
+    println!("written to {}", path.display());
+    Ok(())
+}
+
+struct Setting<'a> {
+    gateway: &'a Path,
+    program: &'a Path,
+    folder: &'a Path,
+    effort: Effort,
+}
+
+impl Setting<'_> {
+    async fn measure(&self) -> Result<Outcome, AnyError> {
+        println!("measuring: starts");
+        let starts = self.starts().await?;
+        println!("measuring: a history that no process knows");
+        let resumed = self.resumed().await?;
+        println!("measuring: {} paused sessions", self.effort.paused_sessions);
+        let paused = self.paused().await?;
+        println!("measuring: {} conversations on {CROWD_PROCESSES} processes", self.effort.crowd);
+        let crowd = self.crowd().await?;
+        Ok(Outcome { starts, resumed, paused, crowd })
+    }
+
+    fn scene(&self, name: &str, pool: Pool) -> Result<Scene, AnyError> {
+        Scene::start(self.gateway, self.program, &self.folder.join("agent").join(name), pool)
+    }
+
+    /// Warm and cold take turns, so that both see the same machine.
+    async fn starts(&self) -> Result<Starts, AnyError> {
+        let with_warm = self.scene("warm", Pool { warm: 1, max: 2, hold: "1s" })?;
+        let without = self.scene("cold", Pool { warm: 0, max: 2, hold: "1s" })?;
+        let (mut warm, mut cold) = (Vec::new(), Vec::new());
+        for round in 0..self.effort.rounds {
+            with_warm.settle(1).await?;
+            without.settle(0).await?;
+            warm.push(first_event(&with_warm, round).await?);
+            cold.push(first_event(&without, round).await?);
+        }
+        Ok(Starts { warm_ms: median(warm), cold_ms: median(cold) })
+    }
+
+    async fn resumed(&self) -> Result<Resumed, AnyError> {
+        let scene = self.scene("resumed", Pool { warm: 1, max: 2, hold: "1m" })?;
+        let (mut live, mut from_nothing) = (Vec::new(), Vec::new());
+        for round in 0..self.effort.rounds {
+            let mut known = Conversation::new();
+            known.say(&format!("Good morning number {round}."));
+            known.send(scene.address()).await?;
+            scene.settle(1).await?;
+            known.say("And good night.");
+            live.push(milliseconds(known.send(scene.address()).await?.first));
+
+            let mut unknown = Conversation::with_history(&format!("story {round}"), HISTORY_MESSAGES);
+            scene.settle(1).await?;
+            unknown.say("How does it end?");
+            from_nothing.push(milliseconds(unknown.send(scene.address()).await?.first));
+        }
+        Ok(Resumed { live_ms: median(live), from_nothing_ms: median(from_nothing) })
+    }
+
+    /// Every session is left with an open call, until its process is put to sleep.
+    async fn paused(&self) -> Result<Paused, AnyError> {
+        let scene = self.scene("paused", Pool { warm: 0, max: CROWD_PROCESSES, hold: "1s" })?;
+        let mut first = None;
+        // One session first: what the gateway loads once is not what a session costs.
+        let mut warm_up = Conversation::new();
+        warm_up.say("call `get_weather` for Nowhere");
+        warm_up.send(scene.address()).await?;
+        scene.wait_for_sleep().await?;
+        let (memory_before, store_before) = (scene.memory_mib()?, scene.store_mib()?);
+        for batch in (0..self.effort.paused_sessions).collect::<Vec<_>>().chunks(CROWD_PROCESSES as usize) {
+            let paused = try_join_all(batch.iter().map(|number| pause(&scene, *number))).await?;
+            first = first.or_else(|| paused.into_iter().next());
+        }
+        scene.wait_for_sleep().await?;
+        let added_memory_mib = scene.memory_mib()? - memory_before;
+        let added_store_mib = scene.store_mib()? - store_before;
+        let mut first = first.ok_or("no session was paused")?;
+        first.answer_calls("22 degrees and sunny")?;
+        let woken = first.send(scene.address()).await?;
+        Ok(Paused {
+            sessions: self.effort.paused_sessions,
+            added_memory_mib,
+            added_store_mib,
+            woken_ms: milliseconds(woken.first),
+        })
+    }
+
+    async fn crowd(&self) -> Result<Crowd, AnyError> {
+        let scene = self.scene("crowd", Pool { warm: 1, max: CROWD_PROCESSES, hold: "1m" })?;
+        let begun = Instant::now();
+        let address = scene.address();
+        let all = (0..self.effort.crowd).map(|number| async move {
+            let mut conversation = Conversation::new();
+            for turn in 0..CROWD_TURNS {
+                conversation.say(&format!("call `get_weather` for city {number}-{turn}"));
+                conversation.send(address).await?;
+                conversation.answer_calls(&format!("{turn} degrees in {number}"))?;
+                conversation.send(address).await?;
+            }
+            Ok::<_, AnyError>(())
+        });
+        // The first failure ends the measurement: there must be none.
+        try_join_all(all).await?;
+        Ok(Crowd {
+            conversations: self.effort.crowd,
+            requests: self.effort.crowd * CROWD_TURNS * 2,
+            processes: CROWD_PROCESSES,
+            seconds: begun.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+async fn first_event(scene: &Scene, round: usize) -> Result<f64, AnyError> {
+    let mut conversation = Conversation::new();
+    conversation.say(&format!("Hello number {round}."));
+    Ok(milliseconds(conversation.send(scene.address()).await?.first))
+}
+
+async fn pause(scene: &Scene, number: usize) -> Result<Conversation, AnyError> {
+    let mut conversation = Conversation::new();
+    conversation.say(&format!("call `get_weather` for city {number}"));
+    conversation.send(scene.address()).await?;
+    Ok(conversation)
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
