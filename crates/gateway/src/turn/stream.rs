@@ -17,11 +17,11 @@ use toolgate_model::reply::Fold;
 use toolgate_model::settle::Settler;
 use toolgate_model::{ErrorKind, ReplyId, TurnError, TurnEvent};
 
-use super::going_away;
 use super::keep::Said;
 use super::prepare::Asked;
 use super::record::TurnRecord;
 use super::samples::{Opened, Samples, Start, event_streams};
+use super::{going_away, unsaid};
 use crate::service::Worker;
 
 /// Events that arrived together go out together, up to about this many bytes.
@@ -228,6 +228,7 @@ impl ReplyBody {
     fn fail(&mut self, error: &TurnError) {
         self.read_meter();
         self.source = Source::Ended;
+        self.record.lost(unsaid(self.asked.api, error));
         self.record.fail(error);
         writer(&mut self.writer, &self.asked).error(error, &mut self.out);
     }
