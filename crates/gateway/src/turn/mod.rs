@@ -128,7 +128,10 @@ async fn reply(worker: &Arc<Worker>, asking: Asking, record: &mut TurnRecord) ->
             Ok(Reply::Stream(Box::new(Pending::answered(Arc::clone(worker), asked, opened))))
         }
         (Opened { first: Answer { body: AnswerBody::Whole(body), .. }, .. }, Delivery::Whole) => {
-            record.read(body.reading.usage);
+            record.read(body.usage);
+            if let Some(keeping) = asked.keep_relayed(worker, &body.bytes) {
+                keeping.await;
+            }
             Ok(Reply::Whole(body.bytes))
         }
         (opened, Delivery::Whole) => {

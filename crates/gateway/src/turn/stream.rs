@@ -135,7 +135,15 @@ impl ReplyBody {
                 None => self.end_events(),
             },
             Source::Relay(relay) => match ready!(relay.poll_frames(cx)) {
-                Some(Ok(frames)) => return Poll::Ready(Some(frames)),
+                Some(Ok(frames)) if self.asked.keeper.is_none() => return Poll::Ready(Some(frames)),
+                Some(Ok(frames)) => match relay.reading().repeated {
+                    None => return Poll::Ready(Some(frames)),
+                    // The last frames wait in `out` until the reply is kept.
+                    Some(reply) => {
+                        self.keeping = self.asked.keep_relayed(&self.worker, reply.as_bytes());
+                        self.out.extend_from_slice(&frames);
+                    }
+                },
                 Some(Err(error)) => self.fail(&error),
                 None => self.end_relay(),
             },
@@ -235,7 +243,8 @@ impl ReplyBody {
 
     fn read_meter(&mut self) {
         if let Source::Relay(relay) = &self.source {
-            let usage = relay.reading().usage;
+            let reading = relay.reading();
+            let usage = reading.usage.or_else(|| Some(self.asked.estimated_usage(reading.said_bytes?)));
             self.record.read(usage);
         }
     }
