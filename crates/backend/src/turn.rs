@@ -10,7 +10,7 @@ use futures_util::stream::Stream;
 use http::{HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use toolgate_dialect::MeterReading;
-use toolgate_model::{DialectId, Losses, ModelName, TurnError, TurnEvent, TurnRequest};
+use toolgate_model::{DialectId, Losses, ModelName, TurnError, TurnEvent, TurnRequest, Usage};
 use uuid::Uuid;
 
 /// Something that answers turns.
@@ -133,6 +133,6 @@ pub trait RelayStream: Send {
 pub struct WholeBody {
     /// As the host wrote it.
     pub bytes: Bytes,
-    /// What was read off in passing.
-    pub reading: MeterReading,
+    /// The token counts in it.
+    pub usage: Option<Usage>,
 }

@@ -10,6 +10,7 @@
 
 pub mod anthropic_messages;
 pub mod conformance;
+mod error_rest;
 pub mod frame;
 mod json;
 pub mod names;

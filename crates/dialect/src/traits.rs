@@ -107,6 +107,10 @@ pub struct MeterReading {
     pub complete: bool,
     /// An error the host sent inside the stream.
     pub error: Option<TurnError>,
+    /// The whole reply, in dialects whose streams end by repeating it.
+    pub repeated: Option<Arc<str>>,
+    /// About how many bytes were said, in dialects whose streams may end without token counts.
+    pub said_bytes: Option<usize>,
 }
 
 /// What a client's reply needs to know beside the events.

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::extras::Extras;
+
 /// What went wrong, as far as a caller must tell cases apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
@@ -115,6 +117,8 @@ pub struct TurnError {
     pub param: Option<String>,
     /// How long to wait before trying again.
     pub retry_after: Option<Duration>,
+    /// What else the host said of it, for clients of the host's dialect.
+    pub extras: Extras,
     /// What caused it.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
@@ -129,6 +133,7 @@ impl TurnError {
             code: None,
             param: None,
             retry_after: None,
+            extras: Extras::NONE,
             source: None,
         }
     }
@@ -172,6 +177,7 @@ impl PartialEq for TurnError {
             && self.code == other.code
             && self.param == other.param
             && self.retry_after == other.retry_after
+            && self.extras == other.extras
     }
 }
 

@@ -183,7 +183,7 @@ impl Inner {
             // The meter could not make sense of it; the reader says why.
             self.dialect.read_reply(&bytes)?;
         }
-        Ok(AnswerBody::Whole(WholeBody { bytes, reading }))
+        Ok(AnswerBody::Whole(WholeBody { bytes, usage: reading.usage }))
     }
 
     async fn count_tokens(&self, uri: &Uri, turn: &Turn) -> Result<u64, TurnError> {

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_model::{ErrorKind, TurnError};
 
+use super::ID;
+use crate::error_rest;
+
 /// How much of a body that is no error of this dialect is shown.
 const MAX_QUOTE_CHARS: usize = 200;
 
@@ -76,8 +79,19 @@ pub(super) fn read_in_stream(data: &str) -> TurnError {
     }
 }
 
-/// Writes the body that tells an error.
+/// The error a body tells in place of a reply; `None` where it tells none.
+pub(super) fn in_a_reply(body: &[u8]) -> Option<TurnError> {
+    serde_json::from_slice::<ErrorBodyIn>(body).ok()?;
+    Some(read_in_stream(std::str::from_utf8(body).ok()?))
+}
+
+/// The body that tells an error, with all that a host of this dialect said of it.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
+    error_rest::add(ID, &error.extras, plain(error))
+}
+
+/// The body with what every dialect can tell.
+pub(super) fn plain(error: &TurnError) -> Vec<u8> {
     let body = ErrorBodyOut {
         kind: "error",
         error: ErrorOut {

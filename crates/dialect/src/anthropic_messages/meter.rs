@@ -1,6 +1,7 @@
 //! Watches a reply that is relayed unread. Almost all frames are deltas, and those are passed over by name.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::error;
 use super::stream_read::{MessageDeltaFrame, kind_of};
@@ -23,6 +24,13 @@ struct StartFrame {
 #[derive(Deserialize)]
 struct Counted {
     usage: Option<UsageIn>,
+}
+
+#[derive(Deserialize)]
+struct Whole {
+    usage: Option<UsageIn>,
+    content: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
 }
 
 impl Meter for StreamMeter {
@@ -48,9 +56,12 @@ impl Meter for StreamMeter {
     }
 
     fn whole(&mut self, body: &[u8]) {
-        if let Ok(Counted { usage }) = serde_json::from_slice(body) {
-            self.count(usage);
-            self.reading.complete = true;
+        let Ok(Whole { usage, content, error }) = serde_json::from_slice(body) else { return };
+        self.count(usage);
+        self.reading.complete = content.is_some();
+        // Some proxies tell errors with status 200.
+        if let (None, Some(_), Ok(text)) = (content, error, std::str::from_utf8(body)) {
+            self.reading.error = Some(error::read_in_stream(text));
         }
     }
 

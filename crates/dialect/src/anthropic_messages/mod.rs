@@ -26,7 +26,9 @@ mod tests;
 
 use toolgate_model::{DialectId, Reply, Translated, TurnError, TurnRequest};
 
-use crate::{ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest};
+use crate::{
+    ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest, error_rest,
+};
 
 pub use count::{read_count, read_count_request, write_count, write_count_request};
 
@@ -95,7 +97,9 @@ impl UpstreamDialect for AnthropicMessages {
     }
 
     fn read_error(&self, status: u16, body: &[u8]) -> TurnError {
-        error::read(status, body)
+        let mut error = error::read(status, body);
+        error.extras = error_rest::of(ID, body, &error::plain(&error));
+        error
     }
 
     fn meter(&self) -> Box<dyn Meter> {

@@ -9,6 +9,7 @@ use toolgate_model::{
 
 use super::ID;
 use super::block::{read_said, report_refusal, write_call, write_opaque, write_reasoning, write_text};
+use super::error;
 use super::usage::UsageOut;
 use super::wire::{BlockOut, MessageHeadIn, UsageIn, extras};
 use crate::{ReplyContext, json};
@@ -20,13 +21,19 @@ const LATE_FIELDS: [&str; 3] = ["container", "context_management", "stop_details
 
 /// Reads a host's reply.
 pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
-    let message: MessageHeadIn = json::read(body).map_err(|error| {
-        let at = error.place.map_or_else(String::new, |place| format!(" (at {place})"));
+    let message: MessageHeadIn = json::read(body).map_err(|wrong| {
+        // Some proxies tell errors with status 200.
+        if let Some(told) = error::in_a_reply(body) {
+            return told;
+        }
+        let at = wrong.place.map_or_else(String::new, |place| format!(" (at {place})"));
         TurnError::upstream(format!("the host's reply is no message of the Messages API{at}"))
-            .caused_by(error.cause)
+            .caused_by(wrong.cause)
     })?;
     let (head, blocks, stop) = split(message)?;
-    let blocks = blocks.ok_or_else(|| TurnError::upstream("the host's reply has no `content`"))?;
+    let blocks = blocks.ok_or_else(|| {
+        error::in_a_reply(body).unwrap_or_else(|| TurnError::upstream("the host's reply has no `content`"))
+    })?;
     Ok(Translated::exact(Reply { head, blocks, finish: stop.into_finish() }))
 }
 

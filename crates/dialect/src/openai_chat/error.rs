@@ -5,6 +5,9 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::{ErrorKind, TurnError};
 
+use super::ID;
+use crate::error_rest;
+
 /// How much of a body that is no error of this dialect is shown.
 const MAX_EXCERPT_CHARS: usize = 300;
 
@@ -21,8 +24,13 @@ struct Detail<'a> {
     code: Option<&'a str>,
 }
 
-/// The body that tells an error.
+/// The body that tells an error, with all that a host of this dialect said of it.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
+    error_rest::add(ID, &error.extras, plain(error))
+}
+
+/// The body with what every dialect can tell.
+pub(super) fn plain(error: &TurnError) -> Vec<u8> {
     let detail = Detail {
         message: &error.message,
         r#type: kind_name(error.kind),

@@ -16,7 +16,29 @@ pub(super) struct ChatMeter {
     usage: Finder<'static>,
     finish: Finder<'static>,
     error: Finder<'static>,
+    size: StreamSize,
     reading: MeterReading,
+}
+
+/// How much has passed. All chunks of a stream wrap what they say alike, so the shortest one shows how much of each
+/// is wrapping; nothing has to be read for it.
+#[derive(Default)]
+struct StreamSize {
+    chunks: usize,
+    bytes: usize,
+    shortest: usize,
+}
+
+impl StreamSize {
+    fn add(&mut self, chunk: usize) {
+        self.shortest = if self.chunks == 0 { chunk } else { self.shortest.min(chunk) };
+        self.chunks += 1;
+        self.bytes += chunk;
+    }
+
+    fn said(&self) -> usize {
+        self.bytes - self.chunks * self.shortest
+    }
 }
 
 impl ChatMeter {
@@ -25,6 +47,7 @@ impl ChatMeter {
             usage: Finder::new("\"usage\""),
             finish: Finder::new("\"finish_reason\""),
             error: Finder::new("\"error\""),
+            size: StreamSize::default(),
             reading: MeterReading::default(),
         }
     }
@@ -51,6 +74,7 @@ impl Meter for ChatMeter {
             self.reading.complete = true;
             return;
         }
+        self.size.add(data.len());
         let bytes = data.as_bytes();
         let tells = |finder: &Finder<'_>| {
             finder.find(bytes).is_some_and(|at| !is_null(bytes, at + finder.needle().len()))
@@ -67,7 +91,7 @@ impl Meter for ChatMeter {
     }
 
     fn reading(&self) -> MeterReading {
-        self.reading.clone()
+        MeterReading { said_bytes: (self.size.chunks > 0).then(|| self.size.said()), ..self.reading.clone() }
     }
 }
 

@@ -36,7 +36,9 @@ pub use stream_write::ChatWriter;
 
 use toolgate_model::{DialectId, Reply, Translated, TurnError, TurnRequest};
 
-use crate::{ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest};
+use crate::{
+    ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest, error_rest,
+};
 
 /// This dialect's name.
 pub const ID: DialectId = DialectId { name: "openai-chat", provider: "openai" };
@@ -103,7 +105,9 @@ impl UpstreamDialect for OpenAiChat {
     }
 
     fn read_error(&self, status: u16, body: &[u8]) -> TurnError {
-        error::read(status, body)
+        let mut error = error::read(status, body);
+        error.extras = error_rest::of(ID, body, &error::plain(&error));
+        error
     }
 
     fn meter(&self) -> Box<dyn Meter> {

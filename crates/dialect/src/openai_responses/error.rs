@@ -3,11 +3,19 @@
 use serde_json::{Value, json};
 use toolgate_model::{ErrorKind, TurnError};
 
+use super::ID;
+use crate::error_rest;
+
 /// How much of a body that is no error of this API is shown.
 const SHOWN_OF_BODY: usize = 200;
 
-/// The body that tells an error.
+/// The body that tells an error, with all that a host of this dialect said of it.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
+    error_rest::add(ID, &error.extras, plain(error))
+}
+
+/// The body with what every dialect can tell.
+pub(super) fn plain(error: &TurnError) -> Vec<u8> {
     json!({ "error": object(error) }).to_string().into_bytes()
 }
 

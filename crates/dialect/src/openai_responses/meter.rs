@@ -1,7 +1,10 @@
 //! Watches a relayed reply: only the stream's last events are looked into.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::error;
 use super::stream_frames::Named;
@@ -25,8 +28,9 @@ struct Seen {
 }
 
 #[derive(Deserialize)]
-struct LastEvent {
-    response: Option<Seen>,
+struct LastEvent<'a> {
+    #[serde(borrow)]
+    response: Option<&'a RawValue>,
     error: Option<Value>,
 }
 
@@ -47,9 +51,12 @@ enum Moment {
 impl Meter for ResponseMeter {
     fn frame(&mut self, frame: SseFrame<'_>) {
         let Some(moment) = moment(frame) else { return };
-        let Ok(event) = serde_json::from_str::<LastEvent>(frame.data) else { return };
+        let Ok(event) = serde_json::from_str::<LastEvent<'_>>(frame.data) else { return };
         match (event.response, moment) {
-            (Some(response), _) => self.see(response),
+            (Some(response), moment) => {
+                self.whole(response.get().as_bytes());
+                self.reading.repeated = (moment == Moment::End).then(|| Arc::from(response.get()));
+            }
             (None, Moment::Failure) => {
                 let told = event.error.or_else(|| serde_json::from_str(frame.data).ok());
                 self.reading.error = told.map(|told| error::from_value(&told, None));

@@ -25,7 +25,9 @@ mod tests;
 
 use toolgate_model::{DialectId, Reply, Translated, TurnError, TurnRequest};
 
-use crate::{ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest};
+use crate::{
+    ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest, error_rest,
+};
 
 /// Its name.
 pub const ID: DialectId = DialectId { name: "openai-responses", provider: "openai" };
@@ -89,7 +91,9 @@ impl UpstreamDialect for OpenaiResponses {
     }
 
     fn read_error(&self, status: u16, body: &[u8]) -> TurnError {
-        error::read(status, body)
+        let mut error = error::read(status, body);
+        error.extras = error_rest::of(ID, body, &error::plain(&error));
+        error
     }
 
     fn meter(&self) -> Box<dyn Meter> {

@@ -21,6 +21,16 @@ pub(crate) struct Caller(Arc<Identity>);
 struct Identity {
     scope: CallerScope,
     models: Vec<ModelPattern>,
+    company: Company,
+}
+
+/// Whether there are others.
+#[derive(Debug, PartialEq, Eq)]
+enum Company {
+    /// One user, on this machine.
+    Alone,
+    /// Callers with keys, who must not see each other's things.
+    Others,
 }
 
 impl Caller {
@@ -32,6 +42,11 @@ impl Caller {
     /// True if this caller may use the model.
     pub(crate) fn may_use(&self, model: &str) -> bool {
         self.0.models.iter().any(|pattern| pattern.matches(model))
+    }
+
+    /// True where there is nobody whose things this caller must not see.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.0.company == Company::Alone
     }
 
     /// Refuses a model that this caller may not use.
@@ -49,12 +64,12 @@ impl Caller {
     /// For paths that need no caller. May use nothing.
     pub(crate) fn nobody() -> Self {
         static NOBODY: std::sync::LazyLock<Caller> =
-            std::sync::LazyLock::new(|| Caller::new("nobody", Vec::new()));
+            std::sync::LazyLock::new(|| Caller::new("nobody", Vec::new(), Company::Others));
         NOBODY.clone()
     }
 
-    fn new(name: &str, models: Vec<ModelPattern>) -> Self {
-        Self(Arc::new(Identity { scope: CallerScope::new(name), models }))
+    fn new(name: &str, models: Vec<ModelPattern>, company: Company) -> Self {
+        Self(Arc::new(Identity { scope: CallerScope::new(name), models, company }))
     }
 }
 
@@ -67,8 +82,10 @@ pub(super) struct Callers {
 
 impl Callers {
     pub(super) fn new(keys: &[Key]) -> Self {
-        let known = keys.iter().map(|key| (key.sha256, Caller::new(&key.name, key.models.clone())));
-        Self { known: known.collect(), local: Caller::new("local", vec![ModelPattern::new("*")]) }
+        let known =
+            keys.iter().map(|key| (key.sha256, Caller::new(&key.name, key.models.clone(), Company::Others)));
+        let local = Caller::new("local", vec![ModelPattern::new("*")], Company::Alone);
+        Self { known: known.collect(), local }
     }
 
     pub(super) fn find(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, TurnError> {

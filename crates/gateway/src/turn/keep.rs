@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolgate_dialect::{ClientDialect, ReplyContext};
-use toolgate_model::{ErrorKind, ReplyId, TurnError, TurnRequest};
+use toolgate_model::{ErrorKind, ReplyId, StopReason, TurnError, TurnRequest};
 use toolgate_state::{ResponseId, StoreError, StoredResponse};
 
 use crate::http::Caller;
@@ -52,6 +52,26 @@ impl Keeper {
         Self { caller, previous }
     }
 
+    /// Keeps a reply that went to the client in the host's own words.
+    pub(super) async fn keep_relayed(self, worker: Arc<Worker>, asked: Arc<TurnRequest>, said: Relayed) {
+        let Relayed { body, context, dialect } = said;
+        let host = toolgate_dialect::registry::find(dialect.id().name).map(|dialect| dialect.upstream);
+        let reply = match host.map(|host| host.read_reply(&body)) {
+            Some(Ok(read)) => read.value,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "keeping a relayed response: it cannot be read, so it cannot be continued");
+                return;
+            }
+            None => return,
+        };
+        // Work in the background is not over yet, and its host will be asked for it.
+        if matches!(reply.finish.stop, StopReason::Other(_)) {
+            return;
+        }
+        let said = Said { reply, context, written: Some(body) };
+        self.keep(worker, dialect, asked, said).await;
+    }
+
     /// Keeps a complete reply. A reply that cannot be kept still reaches the client, and the log says why.
     pub(super) async fn keep(
         self,
@@ -76,8 +96,9 @@ impl Keeper {
                 return;
             }
         };
+        let id = reply.head.id.as_ref().map_or(context.fallback_id.as_str(), ReplyId::as_str);
         let stored = StoredResponse {
-            id: ResponseId::new(context.fallback_id.as_str()),
+            id: ResponseId::new(id),
             previous: self.previous.map(|id| ResponseId::new(id.as_str())),
             created_at: worker.shared.clock.now(),
             model: context.request.model.as_str().to_owned(),
@@ -95,6 +116,13 @@ pub(super) struct Said {
     pub(super) context: ReplyContext,
     /// The reply as it was written already.
     pub(super) written: Option<Vec<u8>>,
+}
+
+/// A complete reply as its host wrote it, in the client's dialect.
+pub(super) struct Relayed {
+    pub(super) body: Vec<u8>,
+    pub(super) context: ReplyContext,
+    pub(super) dialect: &'static dyn ClientDialect,
 }
 
 /// The id names nothing this caller may see.

@@ -17,7 +17,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Request};
 use hyper::body::Incoming;
 use toolgate_backend::{Answer, AnswerBody};
-use toolgate_model::{Delivery, ErrorKind, TurnError};
+use toolgate_model::{Delivery, ErrorKind, Losses, TurnError};
 
 use self::prepare::{Asked, prepare, recall};
 use self::record::TurnRecord;
@@ -87,6 +87,7 @@ fn respond_with(outcome: Result<Reply, TurnError>, api: Api, mut record: TurnRec
             response
         }
         Err(error) => {
+            record.lost(unsaid(api, &error));
             record.fail(&error);
             let mut response = respond(api, &error);
             describe(&mut response, &record);
@@ -127,7 +128,10 @@ async fn reply(worker: &Arc<Worker>, asking: Asking, record: &mut TurnRecord) ->
             Ok(Reply::Stream(Box::new(Pending::answered(Arc::clone(worker), asked, opened))))
         }
         (Opened { first: Answer { body: AnswerBody::Whole(body), .. }, .. }, Delivery::Whole) => {
-            record.read(body.reading.usage);
+            record.read(body.usage);
+            if let Some(keeping) = asked.keep_relayed(worker, &body.bytes) {
+                keeping.await;
+            }
             Ok(Reply::Whole(body.bytes))
         }
         (opened, Delivery::Whole) => {
@@ -167,6 +171,14 @@ fn describe(response: &mut Response, record: &TurnRecord) {
     if let Some(places) = HeaderValue::try_from(places).ok().filter(|places| !places.is_empty()) {
         headers.insert(HeaderName::from_static("x-toolgate-loss"), places);
     }
+}
+
+/// What a host said of its error that this API has no words for.
+fn unsaid(api: Api, error: &TurnError) -> Losses {
+    let mut losses = Losses::default();
+    // Only what is lost matters here: what this API can say is in the body already.
+    error.extras.write(api.dialect().id(), "", &mut losses);
+    losses
 }
 
 /// Both APIs' own names for the id of a request.

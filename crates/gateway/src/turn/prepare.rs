@@ -3,18 +3,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toolgate_backend::{Route, Turn};
 use toolgate_dialect::ReplyContext;
-use toolgate_model::{Retention, TurnError, TurnRequest, estimate};
+use toolgate_model::{Retention, TurnError, TurnRequest, Usage, estimate};
 
-use super::keep::{self, Keeper};
+use super::keep::{self, Keeper, Relayed};
 use super::record::TurnRecord;
 use crate::http::{Api, Caller};
 use crate::service::Worker;
 
 /// Headers that choose features of a host. The caller's keys are never among them.
 const FORWARDED: [&str; 4] = ["anthropic-beta", "anthropic-version", "openai-beta", "openai-organization"];
+
+/// Marks token counts that are an estimate.
+pub(super) const ESTIMATED: &str = "estimated";
 
 /// A turn that somebody can answer.
 pub(super) struct Asked {
@@ -37,6 +41,27 @@ impl Asked {
             fallback_id: self.api.reply_id(self.turn.id),
             estimated_input: estimate::input_tokens(&self.turn.request),
         }
+    }
+
+    /// What a turn cost whose host did not say, marked as the estimate it is. Asking the host for counts the client
+    /// did not ask for would change the request, and some hosts refuse it.
+    pub(super) fn estimated_usage(&self, said_bytes: usize) -> Usage {
+        let input = estimate::input_tokens(&self.turn.request);
+        let mut usage = Usage { input, output: estimate::byte_tokens(said_bytes), ..Usage::default() };
+        usage.extras.insert(self.turn.dialect, ESTIMATED, true.into());
+        usage
+    }
+
+    /// Keeps a complete reply in its host's own words, where it is to be kept.
+    pub(super) fn keep_relayed(
+        &mut self,
+        worker: &Arc<Worker>,
+        body: &[u8],
+    ) -> Option<BoxFuture<'static, ()>> {
+        let keeper = self.keeper.take()?;
+        let relayed = Relayed { body: body.to_vec(), context: self.context(), dialect: self.api.dialect() };
+        let request = Arc::clone(&self.turn.request);
+        Some(Box::pin(keeper.keep_relayed(Arc::clone(worker), request, relayed)))
     }
 }
 
@@ -79,9 +104,12 @@ pub(super) async fn recall(worker: &Worker, caller: &Caller, asked: &mut Asked) 
         asked.turn.original = None;
         return Ok(());
     }
-    // A host of the same dialect may have kept it.
-    let route = asked.route.speaking(dialect.id());
+    // A host of the same dialect may have kept it. Whose it is there nobody can tell, so callers that must be kept
+    // apart may only continue what we kept for them.
+    let route = asked.route.speaking(dialect.id()).filter(|_| caller.is_alone());
     asked.route = route.ok_or_else(|| keep::no_such_response(previous.as_str()))?;
+    // Without what came before it the reply could not be continued from here.
+    asked.keeper = None;
     Ok(())
 }
 

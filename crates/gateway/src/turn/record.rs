@@ -8,6 +8,7 @@ use toolgate_model::{ErrorKind, Losses, ModelName, TurnError, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::Uuid;
 
+use super::prepare::ESTIMATED;
 use crate::http::{Api, Caller};
 use crate::service::Shared;
 use crate::telemetry::FinishedTurn;
@@ -120,6 +121,11 @@ impl TurnRecord {
         });
     }
 
+    fn is_estimate(&self) -> bool {
+        let dialect = self.api.dialect().id();
+        self.usage.as_ref().is_some_and(|usage| usage.extras.field(dialect, ESTIMATED).is_some())
+    }
+
     fn tell(&self, outcome: &Outcome) {
         let duration = self.began.elapsed();
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -136,6 +142,7 @@ impl TurnRecord {
             duration_ms = millis(duration),
             tokens_in = self.usage.as_ref().map(Usage::total_input),
             tokens_out = self.usage.as_ref().map(|usage| usage.output),
+            tokens_estimated = self.is_estimate().then_some(true),
             losses = (!losses.is_empty()).then(|| losses.join("; ")),
             recoveries = (!recoveries.is_empty()).then(|| recoveries.join(",")),
             error = outcome.error.as_deref(),

@@ -17,11 +17,11 @@ use toolgate_model::reply::Fold;
 use toolgate_model::settle::Settler;
 use toolgate_model::{ErrorKind, ReplyId, TurnError, TurnEvent};
 
-use super::going_away;
 use super::keep::Said;
 use super::prepare::Asked;
 use super::record::TurnRecord;
 use super::samples::{Opened, Samples, Start, event_streams};
+use super::{going_away, unsaid};
 use crate::service::Worker;
 
 /// Events that arrived together go out together, up to about this many bytes.
@@ -135,7 +135,15 @@ impl ReplyBody {
                 None => self.end_events(),
             },
             Source::Relay(relay) => match ready!(relay.poll_frames(cx)) {
-                Some(Ok(frames)) => return Poll::Ready(Some(frames)),
+                Some(Ok(frames)) if self.asked.keeper.is_none() => return Poll::Ready(Some(frames)),
+                Some(Ok(frames)) => match relay.reading().repeated {
+                    None => return Poll::Ready(Some(frames)),
+                    // The last frames wait in `out` until the reply is kept.
+                    Some(reply) => {
+                        self.keeping = self.asked.keep_relayed(&self.worker, reply.as_bytes());
+                        self.out.extend_from_slice(&frames);
+                    }
+                },
                 Some(Err(error)) => self.fail(&error),
                 None => self.end_relay(),
             },
@@ -228,13 +236,15 @@ impl ReplyBody {
     fn fail(&mut self, error: &TurnError) {
         self.read_meter();
         self.source = Source::Ended;
+        self.record.lost(unsaid(self.asked.api, error));
         self.record.fail(error);
         writer(&mut self.writer, &self.asked).error(error, &mut self.out);
     }
 
     fn read_meter(&mut self) {
         if let Source::Relay(relay) = &self.source {
-            let usage = relay.reading().usage;
+            let reading = relay.reading();
+            let usage = reading.usage.or_else(|| Some(self.asked.estimated_usage(reading.said_bytes?)));
             self.record.read(usage);
         }
     }

@@ -2,9 +2,12 @@
 
 use http::Method;
 use serde_json::{Value, json};
+use toolgate_backend::ModelPattern;
+use toolgate_gateway::config::Key;
 use toolgate_testkit::{Script, ScriptedUpstream};
 
-use crate::gate::{Gate, error_message};
+use crate::gate::{Answer, Gate, backends, config, error_message};
+use crate::hosts::HOSTS;
 use crate::replies;
 
 /// The id of a streamed response, from its last event.
@@ -42,6 +45,66 @@ async fn a_response_is_continued_whole_and_streamed() {
         })
         .collect();
     assert_eq!(said, ["one", "hi there", "two", "hi there", "three"]);
+}
+
+/// A gateway for two callers, `alice` and `bob`, whose keys are their names.
+fn gate_for_two(upstream: &ScriptedUpstream) -> Gate {
+    use sha2::{Digest, Sha256};
+    let mut config = config();
+    let key = |name: &str| Key {
+        name: name.to_owned(),
+        sha256: Sha256::digest(name).into(),
+        models: vec![ModelPattern::new("*")],
+    };
+    config.keys = vec![key("alice"), key("bob")];
+    Gate::start(&config, backends(upstream))
+}
+
+async fn ask_as(name: &str, gate: &Gate, body: &Value) -> Answer {
+    let headers = [("content-type", "application/json"), ("x-api-key", name)];
+    gate.send(Method::POST, "/v1/responses", &headers, body.to_string()).await
+}
+
+#[tokio::test]
+async fn a_relayed_response_is_kept_for_its_caller_and_for_nobody_else() {
+    let host = &HOSTS[2];
+    let upstream = ScriptedUpstream::start().await;
+    let gate = gate_for_two(&upstream);
+    for stream in [false, true] {
+        let told = (host.tail)(host.begun());
+        let bytes = replies::bytes_of(&told);
+        upstream.on(if stream { told } else { Script::json(200, (host.whole)()) });
+        let asked = json!({ "model": host.model, "input": "one", "stream": stream });
+        let answer = ask_as("alice", &gate, &asked).await.text().await;
+        assert_eq!(answer, if stream { bytes } else { (host.whole)().to_string() }, "relayed as it is");
+
+        let path = "/v1/responses/resp_1";
+        let kept = gate.send(Method::GET, path, &[("x-api-key", "alice")], "").await;
+        assert_eq!(kept.json().await, (host.whole)());
+        assert_eq!(gate.send(Method::GET, path, &[("x-api-key", "bob")], "").await.status(), 404);
+
+        let next = json!({ "model": host.model, "input": "two", "previous_response_id": "resp_1" });
+        let asked_before = upstream.requests().len();
+        assert_eq!(ask_as("bob", &gate, &next).await.status(), 404);
+        assert_eq!(upstream.requests().len(), asked_before, "the host is not asked for what is another's");
+        upstream.on(Script::json(200, (host.whole)()));
+        assert_eq!(ask_as("alice", &gate, &next).await.status(), 200);
+        let sent = upstream.requests().pop().expect("a request").json().to_string();
+        assert!(["one", "hi there", "two"].iter().all(|said| sent.contains(said)), "{sent}");
+        let deleted = gate.send(Method::DELETE, path, &[("x-api-key", "alice")], "").await;
+        assert_eq!(deleted.json().await["deleted"], true);
+    }
+}
+
+#[tokio::test]
+async fn a_relayed_response_that_failed_is_not_kept() {
+    let host = &HOSTS[2];
+    let upstream = ScriptedUpstream::start().await;
+    let gate = Gate::before(&upstream);
+    upstream.on((host.error_frame)(host.begun(), "out of cards"));
+    let body = json!({ "model": host.model, "input": "one", "stream": true });
+    gate.post("/v1/responses", &body).await.text().await;
+    assert_eq!(gate.get("/v1/responses/resp_1").await.status(), 404);
 }
 
 #[tokio::test]

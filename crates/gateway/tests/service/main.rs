@@ -5,6 +5,8 @@ mod bad_input;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod clients;
+#[cfg(test)]
 mod continuing;
 #[cfg(test)]
 mod demo;
@@ -13,7 +15,11 @@ mod ending;
 #[cfg(test)]
 mod gate;
 #[cfg(test)]
+mod hosts;
+#[cfg(test)]
 mod http2;
+#[cfg(test)]
+mod matrix;
 #[cfg(test)]
 mod prompting;
 #[cfg(test)]

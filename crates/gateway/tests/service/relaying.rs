@@ -1,6 +1,7 @@
 //! The client and the host speak the same dialect: bytes pass unchanged, with only what must change changed.
 
-use crate::gate::{Gate, ask_messages, backends, config};
+use crate::gate::{Gate, ask, ask_messages, backends, config};
+use crate::hosts::HOSTS;
 use crate::replies;
 use http::Method;
 use toolgate_state::{UnixMillis, UsageGroup};
@@ -70,6 +71,25 @@ async fn a_stream_passes_byte_by_byte_and_is_metered() {
         tokio::task::yield_now().await;
     };
     assert_eq!((totals[0].group.as_str(), totals[0].input, totals[0].output), ("claude", 7, 3));
+}
+
+#[tokio::test]
+async fn a_chat_stream_without_token_counts_passes_as_it_is_and_is_estimated() {
+    let host = &HOSTS[1];
+    let upstream = ScriptedUpstream::start().await;
+    let script = (host.tail)(host.begun());
+    let bytes = replies::bytes_of(&script);
+    upstream.on(script);
+    let gate = Gate::before(&upstream);
+    let [_, (path, body), _] = ask(host.model, true);
+    assert_eq!(gate.post(path, &body).await.text().await, bytes);
+    assert_eq!(upstream.next_request().await.json(), body, "the host is asked for nothing more");
+    let metrics = gate.get("/metrics").await.text().await;
+    let count = |kind: &str| {
+        let line = metrics.lines().find(|line| line.contains("toolgate_tokens_total") && line.contains(kind));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).unwrap_or_default()
+    };
+    assert!((1..50).contains(&count("input")) && (1..50).contains(&count("output")), "{metrics}");
 }
 
 #[tokio::test]

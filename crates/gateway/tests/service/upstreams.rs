@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::gate::{Gate, ask_messages, backends, config, error_message, host, route};
+use crate::gate::{Gate, ask, ask_messages, backends, config, error_message, host, route};
 use crate::replies;
 use serde_json::json;
 use toolgate_backend::config::{UpstreamName, Via};
@@ -103,6 +103,23 @@ async fn a_mistake_of_the_client_is_not_tried_again_and_keeps_its_status() {
     assert_eq!(answer.status(), 422);
     assert_eq!(error_message("/v1/messages", &answer.json().await), "no such tool");
     assert_eq!(upstream.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn what_else_an_error_says_is_kept_or_reported() {
+    let upstream = ScriptedUpstream::start().await;
+    let gate = Gate::before(&upstream);
+    let told = json!({ "type": "error", "request_id": "req_1",
+                       "error": { "type": "invalid_request_error", "message": "odd", "hint": "less" } });
+    upstream.on(Script::json(400, &told));
+    let answer = gate.post("/v1/messages", &ask_messages("claude", false)).await;
+    assert_eq!(answer.header("x-toolgate-loss"), "");
+    assert_eq!(answer.json().await, told);
+    upstream.on(Script::json(400, &told));
+    let [_, (path, body), _] = ask("claude", false);
+    let answer = gate.post(path, &body).await;
+    assert_eq!(answer.header("x-toolgate-loss"), "error.hint");
+    assert_eq!(error_message(path, &answer.json().await), "odd");
 }
 
 #[tokio::test]

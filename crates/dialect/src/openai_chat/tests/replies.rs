@@ -8,7 +8,7 @@ use toolgate_model::{
 use super::super::merge_choices;
 use super::{DIALECT, context, json, no_extras, plain_context, read_request};
 use crate::conformance::equivalence::{Side, difference};
-use crate::frame::{MAX_FRAME_BYTES, SseDecoder};
+use crate::frame::{MAX_FRAME_BYTES, SseDecoder, SseFrame};
 use crate::{ClientDialect as _, MeterReading, UpstreamDialect as _};
 
 fn reply_json(message: &Value, finish_reason: &str) -> Value {
@@ -212,7 +212,7 @@ fn the_meter_reads_usage_and_the_end() {
                 meter.frame(frame);
             }
         }
-        let MeterReading { usage, complete, error } = meter.reading();
+        let MeterReading { usage, complete, error, repeated: _, said_bytes: _ } = meter.reading();
         assert_eq!((usage.map(|usage| usage.total()), complete, error.is_some()), expect);
     };
     let said = r#"{"choices":[{"delta":{"content":"the \"usage\" of \"error\""},"finish_reason":null}],"usage":null}"#;
@@ -225,6 +225,13 @@ fn the_meter_reads_usage_and_the_end() {
         (Some(2), false, false),
     );
     check(&[r#"{"error":{"message":"x"}}"#], (None, false, true));
+    let mut meter = DIALECT.meter();
+    for text in ["", "hello ", "world"] {
+        let data =
+            json!({"id": "c", "choices": [{"delta": {"content": text}, "finish_reason": null}]}).to_string();
+        meter.frame(SseFrame { event: "", data: &data });
+    }
+    assert_eq!(meter.reading().said_bytes, Some("hello world".len()), "the wrapping does not count");
     let mut meter = DIALECT.meter();
     meter.whole(reply_json(&json!({"role": "assistant"}), "stop").to_string().as_bytes());
     assert_eq!(meter.reading().usage.map(|usage| usage.total()), Some(14));

@@ -190,6 +190,7 @@ fn the_meter_reads_the_last_event_only() {
     meter.frame(SseFrame { event: "", data: &last("response.completed", response(json!([]))) });
     let reading = meter.reading();
     assert!(reading.complete && reading.error.is_none());
+    assert_eq!(reading.repeated.as_deref(), Some(response(json!([])).to_string().as_str()));
     assert_eq!(reading.usage.map(|usage| usage.total()), Some(13));
 
     let mut failed = response(json!([]));
