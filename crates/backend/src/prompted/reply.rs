@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, Stream, StreamExt};
 use toolgate_model::reply::Fold;
-use toolgate_model::{Block, TurnError, TurnEvent, TurnRequest, Usage};
+use toolgate_model::{Block, Delta, TurnError, TurnEvent, TurnRequest, Usage};
 use toolgate_prompted::{Continuation, Interpreter, Missing, Plan, Reason, Recovery};
 
 use super::events_of;
@@ -14,6 +14,9 @@ use crate::turn::{Backend, Batch, EventStream, Rescues, Turn};
 
 /// How many values are asked for in one turn (P26). A model that leaves out more is better told by the client.
 const MAX_VALUES: usize = 1;
+
+/// How long an answer to such a question may be. A model that does not stop is left, and the call goes on without.
+const MAX_VALUE_BYTES: usize = 1024 * 1024;
 
 /// A reply that is being read.
 pub(super) struct PromptedReply {
@@ -201,10 +204,17 @@ impl PromptedReply {
 /// The text of a whole reply, and its cost.
 async fn text_of(mut events: EventStream) -> Result<(String, Option<Usage>), TurnError> {
     let mut fold = Fold::new();
+    let mut length = 0;
     let no_sense = |error| TurnError::upstream("the host's reply makes no sense as a whole").caused_by(error);
     'reply: while let Some(batch) = events.next().await {
         for event in batch?.events {
             let is_last = matches!(event, TurnEvent::Finished(_));
+            if let TurnEvent::BlockDelta(Delta::Text(text)) = &event {
+                length += text.len();
+            }
+            if length > MAX_VALUE_BYTES {
+                return Err(TurnError::upstream("the host says more than any value needs; try again"));
+            }
             fold.event(event).map_err(no_sense)?;
             if is_last {
                 break 'reply;

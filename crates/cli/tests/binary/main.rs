@@ -9,6 +9,8 @@
 mod callers;
 mod commands;
 mod demo;
+#[cfg(target_os = "linux")]
+mod endless;
 mod http_client;
 mod running;
 mod shutdown;

@@ -25,6 +25,8 @@ mod prompting;
 #[cfg(test)]
 mod prompting_aside;
 #[cfg(test)]
+mod prompting_bad_input;
+#[cfg(test)]
 mod prompting_hosts;
 #[cfg(test)]
 mod relaying;

@@ -118,9 +118,10 @@ impl Pieces {
     }
 }
 
-/// The trigger that a request's prompt teaches. It is plain ASCII, so JSON does not change it.
+/// The trigger that a request's prompt teaches: the last one, because a tool's description or a page may hold others
+/// before it. It is plain ASCII, so JSON does not change it.
 fn trigger_in(body: &str) -> Option<&str> {
-    let start = body.find("<<CALL_")?;
+    let start = body.rfind("<<CALL_")?;
     let length = body[start..].find(">>")? + 2;
     Some(&body[start..start + length])
 }
