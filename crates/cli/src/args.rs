@@ -43,10 +43,28 @@ pub(crate) enum Command {
     Check,
     /// Say what was found on this machine and how to get the rest
     Doctor,
+    /// Take over the config of another gateway
+    Import {
+        #[command(subcommand)]
+        from: ImportFrom,
+    },
     /// Make keys for callers
     Keys {
         #[command(subcommand)]
         action: KeysAction,
+    },
+}
+
+/// What to import.
+#[derive(Subcommand)]
+pub(crate) enum ImportFrom {
+    /// Toolify's config.yaml: prints a config for toolgate, with comments on what has no equivalent
+    Toolify {
+        /// Toolify's config.yaml
+        file: PathBuf,
+        /// Write to this new file instead
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
 }
 
@@ -77,6 +95,7 @@ Examples:
   toolgate check --config gate.toml   say what is wrong with a config, starting nothing
   toolgate doctor                     say what is missing on this machine
   toolgate keys new alice             make a key for a caller
+  toolgate import toolify config.yaml take over the config of Toolify
 
 Variables:
   ANTHROPIC_API_KEY, OPENAI_API_KEY   hosts to use when there is no config

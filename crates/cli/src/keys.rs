@@ -30,7 +30,8 @@ fn write_key(name: &str, key: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "models = [\"*\"]")
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap_or_default();

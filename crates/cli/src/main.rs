@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  args ─▶ config ─▶ assemble ─▶ serve          serve: until a signal
-//!              └───▶ check, doctor              keys: needs no config
+//!              └───▶ check, doctor              keys, import: need no config
 //! ```
 
 mod announce;
@@ -11,6 +11,7 @@ mod assemble;
 mod config;
 mod doctor;
 mod environment;
+mod import;
 mod keys;
 mod log_writer;
 mod logging;
@@ -23,10 +24,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Command, CommandLine, KeysAction, Options};
+use args::{Command, CommandLine, ImportFrom, KeysAction, Options};
 use config::Refused;
 use doctor::Verdict;
 use environment::Environment;
+use import::NotImported;
 
 fn main() -> ExitCode {
     let CommandLine { command, options } = CommandLine::parse();
@@ -49,6 +51,9 @@ fn run(command: Command, options: &Options) -> anyhow::Result<ExitCode> {
             if doctor::run(options, &environment, &mut out)? == Verdict::Unfit {
                 return Ok(ExitCode::FAILURE);
             }
+        }
+        Command::Import { from: ImportFrom::Toolify { file, output } } => {
+            import::toolify(&file, output.as_deref(), &environment, &mut out)?;
         }
         Command::Keys { action: KeysAction::New { name } } => keys::new(&name, &mut out)?,
     }
@@ -82,7 +87,8 @@ fn count(number: usize, noun: &str) -> String {
 
 /// Writes an error and its causes; the many lines of a refused config stand as they are.
 fn complain(error: &anyhow::Error) {
-    let text = if error.is::<Refused>() { error.to_string() } else { format!("toolgate: {error:#}") };
+    let is_list = error.is::<Refused>() || error.is::<NotImported>();
+    let text = if is_list { error.to_string() } else { format!("toolgate: {error:#}") };
     // With stderr closed there is nobody left to tell; the exit code still says it.
     writeln!(io::stderr(), "{text}").unwrap_or_default();
 }

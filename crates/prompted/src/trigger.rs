@@ -138,6 +138,7 @@ mod tests {
     #[test]
     fn a_trigger_that_occurs_in_inbound_text_is_replaced() {
         // P30
+        // P30
         let request = TurnRequest::new("m", vec![user("hi")]);
         let first = marks_of(&request, 1);
         let mut echoed = request.clone();

@@ -6,9 +6,12 @@
 mod chat;
 mod messages;
 mod responses;
+mod written;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
+
+pub(crate) use written::Trigger;
 
 /// Who speaks: a client API, or the dialect of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,6 +40,8 @@ pub(crate) struct Script {
 pub(crate) enum Ending {
     Text,
     ToolCall,
+    /// A call written as text, after this trigger.
+    WrittenCall(Trigger),
 }
 
 /// How fast the host sends.
@@ -136,6 +141,7 @@ impl Script {
         let ending = match self.ending {
             Ending::Text => "text",
             Ending::ToolCall => "call",
+            Ending::WrittenCall(_) => "written",
         };
         format!("{pace}-{ending}-{}", self.words)
     }
@@ -156,13 +162,29 @@ impl Script {
         let ending = match parts.next()? {
             "text" => Ending::Text,
             "call" => Ending::ToolCall,
+            "written" => Ending::WrittenCall(Trigger::UNTAUGHT),
             _ => return None,
         };
         Some(Self { words: parts.next()?.parse().ok()?, ending, pace })
     }
 
+    /// The same with the trigger that the request teaches, where the script writes one.
+    pub(crate) fn taught_by(self, body: &[u8]) -> Self {
+        match self.ending {
+            Ending::Text | Ending::ToolCall => self,
+            Ending::WrittenCall(untaught) => {
+                let trigger = Trigger::taught_in(body).unwrap_or(untaught);
+                Self { ending: Ending::WrittenCall(trigger), ..self }
+            }
+        }
+    }
+
     fn pieces(self) -> impl Iterator<Item = String> {
-        (0..self.words).map(|number| format!("word{number} "))
+        let call = match self.ending {
+            Ending::WrittenCall(trigger) => trigger.pieces(),
+            Ending::Text | Ending::ToolCall => Vec::new(),
+        };
+        (0..self.words).map(|number| format!("word{number} ")).chain(call)
     }
 
     fn text(self) -> String {
@@ -197,6 +219,9 @@ mod tests {
         assert_eq!(script.model(), "slow-call-64");
         assert_eq!(Script::of_model(&script.model_at(Dialect::Chat)), Some(script));
         assert_eq!(Script::of_model("demo"), None);
+        let written = Script { ending: Ending::WrittenCall(Trigger::UNTAUGHT), ..script };
+        assert_eq!(Script::of_model(&written.model_at(Dialect::Chat)), Some(written));
+        assert_ne!(written.taught_by(b"<<CALL_0123456789>>"), written);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Shot {
     pub(crate) dialect: Dialect,
     pub(crate) delivery: Delivery,
     pub(crate) body: Bytes,
+    /// What else must stand in the reply.
+    pub(crate) proof: Option<&'static str>,
 }
 
 /// How often, and over how many connections at once.
@@ -102,7 +104,11 @@ async fn one_request(
         }
     }
     let last = start.elapsed();
-    let is_complete = memmem::find(&reply, shot.dialect.end_mark(shot.delivery).as_bytes()).is_some();
+    let end_mark = shot.dialect.end_mark(shot.delivery);
+    let is_complete = [Some(end_mark), shot.proof]
+        .into_iter()
+        .flatten()
+        .all(|mark| memmem::find(&reply, mark.as_bytes()).is_some());
     if !response.status().is_success() || !is_complete {
         let shown = String::from_utf8_lossy(&reply[..reply.len().min(SHOWN_BYTES)]).into_owned();
         let path = shot.dialect.path();

@@ -1,6 +1,6 @@
 //! What is measured: one row of the table each. A new row is one entry in [`rows`].
 
-use crate::dialect::{Delivery, Dialect, Ending, Pace, Script};
+use crate::dialect::{Delivery, Dialect, Ending, Pace, Script, Trigger};
 use crate::load::Shot;
 
 /// Words of a reply.
@@ -30,7 +30,7 @@ pub(crate) struct Row {
 pub(crate) fn rows() -> Vec<Row> {
     use Delivery::{Streamed, Whole};
     use Dialect::{Chat, Messages, Responses};
-    use Ending::{Text, ToolCall};
+    use Ending::{Text, ToolCall, WrittenCall};
     let exchange = |client, host, delivery, ending| Exchange {
         client,
         host,
@@ -55,6 +55,11 @@ pub(crate) fn rows() -> Vec<Row> {
             cpu_goal: Some(1.25),
         },
         Row {
+            name: "prompted streamed",
+            exchanges: vec![exchange(Chat, Chat, Streamed, WrittenCall(Trigger::UNTAUGHT))],
+            cpu_goal: Some(1.4),
+        },
+        Row {
             name: "three dialects round trip",
             exchanges: round_trip.map(|(client, host)| exchange(client, host, Streamed, ToolCall)).to_vec(),
             cpu_goal: None,
@@ -65,7 +70,12 @@ pub(crate) fn rows() -> Vec<Row> {
 impl Exchange {
     /// What the client sends to the gateway.
     pub(crate) fn translated(self) -> Shot {
-        self.shot(self.client)
+        let proof = match self.script.ending {
+            // A call that came through as text would be measured as a fast one.
+            Ending::WrittenCall(_) => Some("\"tool_calls\""),
+            Ending::Text | Ending::ToolCall => None,
+        };
+        Shot { proof, ..self.shot(self.client) }
     }
 
     /// What a client of the host's own dialect sends, so that relay and host do the same work with it.
@@ -90,6 +100,6 @@ impl Exchange {
 
     fn shot(self, dialect: Dialect) -> Shot {
         let body = dialect.request(&self.script.model_at(self.host), self.delivery);
-        Shot { dialect, delivery: self.delivery, body }
+        Shot { dialect, delivery: self.delivery, body, proof: None }
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use toolgate_tether::Tethered;
 
 use crate::AnyError;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Ending};
 use crate::rows::Row;
 
 /// A server under measurement, with its address of the form `127.0.0.1:PORT`.
@@ -69,13 +69,19 @@ fn config_text(upstream: &str, store: &Path, rows: &[Row]) -> Result<String, Any
         .iter()
         .flat_map(|row| &row.exchanges)
         .flat_map(|exchange| [*exchange, exchange.steady(), exchange.slow()]);
-    let mut models: Vec<(String, &str)> = exchanges
-        .map(|exchange| (exchange.script.model_at(exchange.host), exchange.host.config_name()))
+    let mut models: Vec<(String, &str, &str)> = exchanges
+        .map(|exchange| {
+            let tools = match exchange.script.ending {
+                Ending::WrittenCall(_) => "prompted",
+                Ending::Text | Ending::ToolCall => "native",
+            };
+            (exchange.script.model_at(exchange.host), exchange.host.config_name(), tools)
+        })
         .collect();
     models.sort();
     models.dedup();
-    for (model, host) in models {
-        writeln!(text, "\n[models.\"{model}\"]\nupstream = \"{host}\"")?;
+    for (model, host, tools) in models {
+        writeln!(text, "\n[models.\"{model}\"]\nupstream = \"{host}\"\ntools = \"{tools}\"")?;
     }
     Ok(text)
 }
@@ -89,11 +95,17 @@ mod tests {
     fn the_config_names_each_model_once() {
         let text = config_text("127.0.0.1:9", Path::new("/tmp/x.db"), &rows()).unwrap();
         assert_eq!(
-            text.matches("[models.\"openai-chat/fast-call-64\"]\nupstream = \"openai-chat\"\n").count(),
+            text.matches(
+                "[models.\"openai-chat/fast-call-64\"]\nupstream = \"openai-chat\"\ntools = \"native\"\n"
+            )
+            .count(),
             1,
             "{text}"
         );
         assert!(text.contains("[models.\"anthropic-messages/slow-call-64\"]\n"), "{text}");
+        let prompted =
+            "[models.\"openai-chat/fast-written-64\"]\nupstream = \"openai-chat\"\ntools = \"prompted\"\n";
+        assert!(text.contains(prompted), "{text}");
         assert!(text.contains("base_url = \"http://127.0.0.1:9/v1\"\n"), "{text}");
     }
 }

@@ -39,8 +39,9 @@ async fn answer(
 ) -> Result<Response<Body>, AnyError> {
     let dialect = Dialect::of_path(request.uri().path());
     let body = request.into_body().collect().await?.to_bytes();
-    let body: Value = serde_json::from_slice(&body)?;
-    let script = body["model"].as_str().and_then(Script::of_model);
+    let bytes = body;
+    let body: Value = serde_json::from_slice(&bytes)?;
+    let script = body["model"].as_str().and_then(Script::of_model).map(|script| script.taught_by(&bytes));
     let (Some(dialect), Some(script)) = (dialect, script) else {
         let explanation = Bytes::from_static(b"the bench upstream knows no such path or model");
         return Ok(Response::builder().status(StatusCode::NOT_FOUND).body(body_of(explanation))?);

@@ -15,14 +15,14 @@ mod later;
 pub(crate) mod listen;
 mod model;
 mod nearest;
-mod problem;
+pub(crate) mod problem;
 mod prompting;
 mod resolve;
 mod secret;
 mod section;
 #[cfg(test)]
 mod tests;
-mod upstream;
+pub(crate) mod upstream;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -130,8 +130,13 @@ fn from_file(path: &Path, environment: &Environment) -> Result<Loaded, Refused> 
             format!("cannot read the config ({cause}): check the path given to --config and its permissions");
         Refused(vec![Problem::outside_the_file(path, Severity::Error, message)])
     })?;
-    let mut reading = Reading::new(path, &text, environment);
-    let file = file::read(&text, &mut reading);
+    from_text(path, &text, environment)
+}
+
+/// The config that a text would be in this file.
+pub(crate) fn from_text(path: &Path, text: &str, environment: &Environment) -> Result<Loaded, Refused> {
+    let mut reading = Reading::new(path, text, environment);
+    let file = file::read(text, &mut reading);
     let config = file.and_then(|file| resolve::resolve(file, &mut reading));
     let failed = reading.has_errors();
     let mut problems = reading.into_problems();

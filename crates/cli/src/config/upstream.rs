@@ -76,8 +76,9 @@ fn read_base_url(section: &Section<'_>, reading: &mut Reading<'_>) -> Option<Uri
     }
 }
 
+/// Reads the address of a host; the error goes on where the key's name stops.
 // The text is not repeated in the message: somebody may have written a password into it.
-fn parse_base_url(text: &str) -> Result<Uri, String> {
+pub(crate) fn parse_base_url(text: &str) -> Result<Uri, String> {
     let trimmed = text.trim_end_matches('/');
     let url: Uri = trimmed
         .parse()

@@ -118,6 +118,24 @@ fn a_new_key_fits_into_a_config() {
 }
 
 #[test]
+fn toolifys_config_is_taken_over_and_passes_the_check() {
+    let home = tempfile::tempdir().unwrap();
+    let yaml = "upstream_services:\n  - {name: a, base_url: 'http://127.0.0.1:9/v1', api_key: k, models: ['fast:m', n], is_default: true}\nclient_authentication: {allowed_keys: [sk-1]}\n";
+    std::fs::write(home.path().join("config.yaml"), yaml).unwrap();
+    let printed = success(&home, &["import", "toolify", "config.yaml"]);
+    success(&home, &["import", "toolify", "config.yaml", "--output", "toolgate.toml"]);
+    assert_eq!(std::fs::read_to_string(home.path().join("toolgate.toml")).unwrap(), printed);
+    let checked = success(&home, &["check"]);
+    assert!(checked.ends_with("toolgate.toml: good, with 3 models, 1 upstream and 1 key\n"), "{checked}");
+
+    let said = refusal(&home, &["import", "toolify", "config.yaml", "--output", "toolgate.toml"]);
+    assert!(said.contains("name a file that does not exist yet"), "{said}");
+    std::fs::write(home.path().join("config.yaml"), "server:\n  port: none\n").unwrap();
+    let said = refusal(&home, &["import", "toolify", "config.yaml"]);
+    assert!(said.contains("config.yaml:2:9: `port` of `server`") && said.contains("2 errors"), "{said}");
+}
+
+#[test]
 fn help_shows_examples() {
     let home = tempfile::tempdir().unwrap();
     let said = success(&home, &["--help"]);

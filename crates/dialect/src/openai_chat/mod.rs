@@ -27,6 +27,7 @@ mod request_write;
 mod stream_read;
 mod stream_wire;
 mod stream_write;
+mod surrogates;
 mod tools;
 mod usage;
 mod wire;

@@ -14,6 +14,7 @@ use toolgate_model::{
 use super::calls::Calls;
 use super::fields::{extras, merge};
 use super::stream_wire::{CallDelta, ChoiceIn, ChunkIn, ContentIn, DeltaIn, Str, UsageField};
+use super::surrogates::Surrogates;
 use super::usage::UsageIn;
 use super::wire::PartIn;
 use super::{ID, assistant, error, marks, reply};
@@ -72,6 +73,7 @@ pub(super) struct ChatReader {
     choice_fields: Fields,
     message_fields: Fields,
     losses: Losses,
+    surrogates: Surrogates,
 }
 
 impl ChatReader {
@@ -91,6 +93,7 @@ impl ChatReader {
             choice_fields: Fields::new(),
             message_fields: Fields::new(),
             losses: Losses::default(),
+            surrogates: Surrogates::default(),
         }
     }
 
@@ -320,10 +323,14 @@ impl ReplyReader for ChatReader {
         if frame.event == "error" {
             return Err(error::read_in_band(data));
         }
-        let chunk: ChunkIn<'_> = serde_json::from_str(data).map_err(|cause| {
-            TurnError::upstream("a chunk of the host's stream cannot be read as a chat completion chunk")
-                .caused_by(cause)
-        })?;
+        let mended;
+        let chunk: ChunkIn<'_> = match serde_json::from_str(data) {
+            Ok(chunk) => chunk,
+            Err(cause) => {
+                mended = self.surrogates.mend(data).ok_or_else(|| no_chunk(cause))?;
+                serde_json::from_str(&mended).map_err(no_chunk)?
+            }
+        };
         if chunk.error.is_some() {
             return Err(error::read_in_band(data));
         }
@@ -344,6 +351,11 @@ impl ReplyReader for ChatReader {
     fn losses(&mut self) -> Losses {
         std::mem::take(&mut self.losses)
     }
+}
+
+fn no_chunk(cause: serde_json::Error) -> TurnError {
+    TurnError::upstream("a chunk of the host's stream cannot be read as a chat completion chunk")
+        .caused_by(cause)
 }
 
 fn cut() -> TurnError {

@@ -164,6 +164,7 @@ fn large_numbers_and_unknown_tools_read_back_too() {
 
 #[test]
 fn results_are_wrapped_with_a_nonce_and_images_stay_images() {
+    // P30
     let picture = || {
         let source = Source::Base64 { media_type: "image/png".into(), data: "AAAA".into() };
         Part::Image(Image { source, extras: Extras::NONE })

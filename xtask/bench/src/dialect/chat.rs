@@ -56,7 +56,7 @@ fn call() -> Value {
 
 fn finish_reason(script: Script) -> &'static str {
     match script.ending {
-        Ending::Text => "stop",
+        Ending::Text | Ending::WrittenCall(_) => "stop",
         Ending::ToolCall => "tool_calls",
     }
 }

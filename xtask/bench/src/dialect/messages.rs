@@ -62,7 +62,7 @@ fn message(content: &[Value]) -> Value {
 
 fn stop_reason(script: Script) -> &'static str {
     match script.ending {
-        Ending::Text => "end_turn",
+        Ending::Text | Ending::WrittenCall(_) => "end_turn",
         Ending::ToolCall => "tool_use",
     }
 }

@@ -34,6 +34,13 @@ fn check(deltas: &[&str], finish_reason: &str, expect: &[&str]) -> Reply {
 }
 
 #[test]
+fn a_character_cut_in_two_is_whole_again() {
+    // P21
+    check(&[r#"{"content":"go \ud83d"}"#, r#"{"content":"\ude80!"}"#], "stop", &["text go 🚀!"]);
+    check(&[r#"{"content":"go \ud83d"}"#, r#"{"content":"!"}"#], "stop", &["text go !"]);
+}
+
+#[test]
 fn kinds_switch_and_nothing_is_lost() {
     check(
         &[
