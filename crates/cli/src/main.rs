@@ -11,6 +11,7 @@ mod assemble;
 mod config;
 mod doctor;
 mod environment;
+mod housekeeping;
 mod import;
 mod keys;
 mod log_writer;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::task::JoinSet;
@@ -14,6 +15,7 @@ use crate::args::{LogFormat, Options};
 use crate::assemble::{Assembled, assemble};
 use crate::config::{self, Loaded};
 use crate::environment::Environment;
+use crate::housekeeping;
 use crate::logging;
 use crate::signals::Signals;
 
@@ -73,7 +75,11 @@ async fn serve(
     let Assembled { gateway, store, usage, usage_worker } =
         assemble(&loaded.config, workers(options)).await?;
     let mut background = JoinSet::new();
-    background.spawn(usage_worker.run());
+    background.spawn(async {
+        let end = usage_worker.run().await;
+        tracing::debug!(?end, "usage is no longer written");
+    });
+    background.spawn(housekeeping::run(Arc::clone(&store)));
 
     let shutdown = CancellationToken::new();
     let running = gateway.start(&listener, shutdown.clone()).context("starting the gateway")?;
@@ -98,6 +104,7 @@ async fn serve(
     };
     outcome.context("serving")?;
     usage.shutdown().await.context("stopping")?;
+    background.shutdown().await;
     store.close().await;
     Ok(ExitCode::SUCCESS)
 }

@@ -12,6 +12,7 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
+mod housekeeping;
 mod memory;
 mod record;
 mod response;
@@ -23,18 +24,22 @@ mod usage;
 mod usage_log;
 
 pub use error::StoreError;
+pub use housekeeping::{Forgotten, forget_old};
 pub use memory::MemoryStore;
 pub use record::{
     MAX_RECORD_BYTES, MAX_SESSION_ID_BYTES, RECORD_LIFETIME, RecordStore, SessionId, SessionIdError,
     TurnRecord,
 };
-pub use response::{CallerScope, Deletion, MAX_RESPONSE_BYTES, ResponseId, ResponseStore, StoredResponse};
+pub use response::{
+    CallerScope, Deletion, MAX_RESPONSE_BYTES, RESPONSE_LIFETIME, ResponseId, ResponseStore, StoredResponse,
+};
 pub use sqlite::SqliteStore;
 pub use store::{Store, open};
 pub use time::UnixMillis;
 pub use url::{StoreUrl, StoreUrlError};
 pub use usage::{
-    Label, MAX_LABEL_BYTES, MAX_SUMMARY_ROWS, TokenCount, UsageGroup, UsageRecord, UsageStore, UsageTotals,
+    Label, MAX_LABEL_BYTES, MAX_SUMMARY_ROWS, TokenCount, USAGE_LIFETIME, UsageGroup, UsageRecord,
+    UsageStore, UsageTotals,
 };
 pub use usage_log::{
     BATCH_RECORDS, FLUSH_EVERY, QUEUE_RECORDS, ShutdownError, UsageLog, UsageLogWorker, WorkerEnd,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
@@ -10,6 +11,9 @@ use crate::{StoreError, UnixMillis};
 /// The largest body kept for one response. A body holds the conversation so far, so this is in the order of
 /// the largest request a model host accepts.
 pub const MAX_RESPONSE_BYTES: usize = 32 * 1024 * 1024;
+
+/// How long a stored response can be continued by its id: as long as the API it comes from keeps its own.
+pub const RESPONSE_LIFETIME: Duration = Duration::from_hours(30 * 24);
 
 /// Keeps responses, each visible only to the caller who made it.
 pub trait ResponseStore: Send + Sync {

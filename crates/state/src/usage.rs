@@ -16,6 +16,9 @@ pub const MAX_LABEL_BYTES: usize = 256;
 /// The most rows one summary has: more than anybody reads, and little memory.
 pub const MAX_SUMMARY_ROWS: usize = 1_000;
 
+/// How long usage is kept: a year can be compared with the one before it while it is being closed.
+pub const USAGE_LIFETIME: Duration = Duration::from_hours(400 * 24);
+
 /// HTTP statuses from here on count as failures.
 pub(crate) const FIRST_FAILURE_STATUS: u16 = 400;
 
