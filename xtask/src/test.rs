@@ -19,11 +19,14 @@ pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
     report.step("clippy", || {
         plain(root, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
     });
+    if_installed(Command::new("typos").current_dir(root), "spelling", &mut report);
     match extent {
         TestExtent::Quick => {
             report.step("unit tests", || tests(root, &["--workspace", "--lib", "--bins"]));
         }
         TestExtent::Full => {
+            let mut deny = cargo(root, &["deny", "check", "--hide-inclusion-graph"]);
+            if_installed(&mut deny, "dependencies", &mut report);
             report.step("Claude Code", || Outcome::plain(claude::install_if_missing(root)));
             report.step("tests", || tests(root, &["--workspace", "--all-targets"]));
             report.step("doc tests", || {
@@ -62,7 +65,19 @@ fn tests(root: &Path, selection: &[&str]) -> Outcome {
 }
 
 fn has_nextest(root: &Path) -> bool {
-    let mut question = cargo(root, &["nextest", "--version"]);
+    is_there(&mut cargo(root, &["nextest", "--version"]))
+}
+
+/// A step for a tool that takes long to install and that not everybody has.
+fn if_installed(tool: &mut Command, step: &'static str, report: &mut Report) {
+    let mut question = Command::new(tool.get_program());
+    question.args(tool.get_args().take_while(|argument| *argument != "check")).arg("--version");
+    if is_there(&mut question) {
+        report.step(step, || Outcome::plain(cargo::run(tool)));
+    }
+}
+
+fn is_there(question: &mut Command) -> bool {
     question.stdout(Stdio::null()).stderr(Stdio::null());
     question.status().is_ok_and(|status| status.success())
 }
