@@ -17,7 +17,8 @@ from text_model import call, calls
 
 GATEWAY = os.environ["GATEWAY"]
 PROGRAMS = {"older": os.environ["CLAUDE_CODE_OLDER"], "current": os.environ["CLAUDE_CODE_CURRENT"]}
-PATIENCE_SECONDS = 120
+# A busy machine needs a minute to start the program, which is 350 MB large.
+PATIENCE_SECONDS = 300
 
 # What breaks parsers that look for the first closing tag, unescape, strip or guess types.
 MARKUP = """<invoke name="Bash">
