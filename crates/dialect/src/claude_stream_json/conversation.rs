@@ -3,7 +3,7 @@
 //! What a user says is data. The program would read `@path` and run `/command`: the first is switched off in its
 //! environment, the second by an empty text block, which is dropped before the model sees it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 use toolgate_model::{Losses, Translated, TurnError};
@@ -31,13 +31,16 @@ pub enum HistoryLine {
 /// What stands for a call that the client left unanswered and talked on.
 const ABANDONED: &str = "The user did not run this call.";
 
-/// Cuts `messages` into lines, under the names the model knows.
-pub fn script(messages: Vec<Value>, tools: &AgentTools) -> Result<Translated<Script>, TurnError> {
+/// Cuts `messages` into lines, under the names the model knows. `steps` are what the program really did where the
+/// client saw one assistant message, by that message's number among the assistant's (B6): whole messages of the
+/// program's own history, its built-in calls and their results included.
+pub fn script(
+    messages: Vec<Value>,
+    tools: &AgentTools,
+    steps: BTreeMap<usize, Vec<Value>>,
+) -> Result<Translated<Script>, TurnError> {
     let mut losses = Losses::default();
-    let mut turns = merged(messages, &mut losses);
-    for turn in &mut turns {
-        turn.content.iter_mut().for_each(|block| tidy(block, tools));
-    }
+    let mut turns = merged(put_in(steps, renamed(messages, tools)), &mut losses);
     answer_all_calls(&mut turns, &mut losses)?;
     let Some(Turn { role: Role::User, content: last }) = turns.pop() else {
         return Err(TurnError::invalid_param(
@@ -51,6 +54,38 @@ pub fn script(messages: Vec<Value>, tools: &AgentTools) -> Result<Translated<Scr
     });
     let value = Script { history: history.collect(), last: Value::Array(as_data(last)) };
     Ok(Translated { value, losses })
+}
+
+fn renamed(mut messages: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
+    for message in &mut messages {
+        if let Some(blocks) = message["content"].as_array_mut() {
+            for block in blocks {
+                tidy(block, tools);
+            }
+        }
+    }
+    messages
+}
+
+fn put_in(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<Value> {
+    if steps.is_empty() {
+        return messages;
+    }
+    let mut whole = Vec::with_capacity(messages.len());
+    let mut number = 0;
+    for message in messages {
+        let is_assistant = message["role"] == "assistant";
+        if !is_assistant {
+            whole.push(message);
+            continue;
+        }
+        match steps.remove(&number) {
+            Some(done) => whole.extend(done),
+            None => whole.push(message),
+        }
+        number += 1;
+    }
+    whole
 }
 
 #[derive(Clone, Copy, PartialEq)]

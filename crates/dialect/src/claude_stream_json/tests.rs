@@ -1,5 +1,7 @@
 //! The codec against lines recorded from both generations of the program, and against hand-made odd cases.
 
+use std::collections::BTreeMap;
+
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use toolgate_model::ToolOutcome;
@@ -264,7 +266,7 @@ fn a_conversation_becomes_lines() {
         { "role": "user", "content": "and now?" },
     ]);
     let Value::Array(messages) = messages else { panic!() };
-    let made = script(messages, &known).unwrap();
+    let made = script(messages, &known, BTreeMap::new()).unwrap();
     assert!(made.losses.is_empty());
     let expected = Script {
         history: vec![
@@ -288,7 +290,9 @@ fn calls_then(content: &Value) -> Result<Script, String> {
         json!({ "role": "assistant", "content": [call("a"), call("b")] }),
         json!({ "role": "user", "content": content }),
     ];
-    script(messages, &AgentTools::default()).map(|made| made.value).map_err(|error| error.message)
+    script(messages, &AgentTools::default(), BTreeMap::new())
+        .map(|made| made.value)
+        .map_err(|error| error.message)
 }
 
 #[test]
@@ -310,7 +314,7 @@ fn calls_that_the_user_talked_over_are_told_as_not_run() {
 fn an_agent_cannot_continue_an_assistant_message() {
     let messages =
         vec![json!({ "role": "user", "content": "x" }), json!({ "role": "assistant", "content": "y" })];
-    assert!(script(messages, &AgentTools::default()).is_err());
+    assert!(script(messages, &AgentTools::default(), BTreeMap::new()).is_err());
 }
 
 #[test]

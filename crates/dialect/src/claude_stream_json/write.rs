@@ -108,17 +108,6 @@ pub fn set_model(id: &RequestId, model: &str) -> String {
     control(id, &json!({ "subtype": "set_model", "model": model }))
 }
 
-/// Has the program ask for our tools again.
-pub fn tools_changed(id: &RequestId) -> String {
-    let message = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
-    control(id, &json!({ "subtype": "mcp_message", "server_name": SERVER, "message": message }))
-}
-
-/// Breaks off the running turn; its result still comes.
-pub fn interrupt(id: &RequestId) -> String {
-    control(id, &json!({ "subtype": "interrupt" }))
-}
-
 /// Answers a request of the program.
 pub fn answer(id: &RequestId, response: &Value) -> String {
     json!({

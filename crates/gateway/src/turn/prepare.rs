@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use toolgate_backend::{Route, Turn};
+use toolgate_backend::{Route, SessionSlot, Turn};
 use toolgate_dialect::ReplyContext;
 use toolgate_model::{Retention, TurnError, TurnRequest, estimate};
 
@@ -15,6 +15,9 @@ use crate::service::Worker;
 
 /// Headers that choose features of a host. The caller's keys are never among them.
 const FORWARDED: [&str; 4] = ["anthropic-beta", "anthropic-version", "openai-beta", "openai-organization"];
+
+/// Names a session of an agent, in requests and responses.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("x-session-id");
 
 /// A turn that somebody can answer.
 pub(super) struct Asked {
@@ -64,6 +67,8 @@ pub(super) fn prepare(
         original: Some(body),
         model: None,
         headers: Vec::new(),
+        caller: caller.name(),
+        session: SessionSlot::default(),
     };
     Ok(Asked { api, turn, route, shown, now_seconds: record.at_seconds(), keeper })
 }
@@ -83,6 +88,22 @@ pub(super) async fn recall(worker: &Worker, caller: &Caller, asked: &mut Asked) 
     let route = asked.route.speaking(dialect.id());
     asked.route = route.ok_or_else(|| keep::no_such_response(previous.as_str()))?;
     Ok(())
+}
+
+/// The session a client names, so that it need not send what was said there before (E3).
+pub(super) fn session(named: Option<&HeaderValue>) -> Result<SessionSlot, TurnError> {
+    const MAX_BYTES: usize = 128;
+    let Some(named) = named else { return Ok(SessionSlot::new(None)) };
+    let is_plain = |byte: &u8| byte.is_ascii_graphic();
+    let name = named.as_bytes();
+    match std::str::from_utf8(name) {
+        Ok(text) if (1..=MAX_BYTES).contains(&name.len()) && name.iter().all(is_plain) => {
+            Ok(SessionSlot::new(Some(text)))
+        }
+        _ => Err(TurnError::invalid(format!(
+            "x-session-id: a session's name has 1 to {MAX_BYTES} letters, digits or signs and no spaces"
+        ))),
+    }
 }
 
 /// The headers that go on to a host of the same dialect.
