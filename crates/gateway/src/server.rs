@@ -249,7 +249,9 @@ mod tests {
         let (going_on, first) = oneshot::channel();
         let (lost, second) = oneshot::channel();
         let address = "127.0.0.1:1".parse().expect("an address");
-        let running = Running { address, shutdown: CancellationToken::new(), workers: vec![first, second] };
+        let agents = Arc::new(Agents::new(&[], |_| Arc::new(toolgate_backend::DenyAll)).expect("no agents"));
+        let workers = vec![first, second];
+        let running = Running { address, shutdown: CancellationToken::new(), workers, agents };
         drop(lost);
         assert!(matches!(running.wait().await, Err(ServeError::WorkerLost)));
         drop(going_on);

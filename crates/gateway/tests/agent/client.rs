@@ -69,9 +69,9 @@ impl Client {
 
     /// Adds a message in the form of the Messages API, which the model should hear as it is.
     pub(crate) fn push(&mut self, message: Value) {
-        let content = match &message["content"] {
-            Value::String(text) => json!([{ "type": "text", "text": text }]),
-            blocks => blocks.clone(),
+        let content = match message["content"].as_str() {
+            Some(text) => json!([{ "type": "text", "text": text }]),
+            None => message["content"].clone(),
         };
         self.history.push(message);
         self.hear(content);
@@ -97,9 +97,8 @@ impl Client {
                     .map(|(id, text)| json!({ "role": "tool", "tool_call_id": id, "content": text })),
             ),
             Api::Responses => {
-                self.history.extend(results.iter().map(
-                    |(id, text)| json!({ "type": "function_call_output", "call_id": id, "output": text }),
-                ))
+                let output = |(id, text): &(&str, &str)| json!({ "type": "function_call_output", "call_id": id, "output": text });
+                self.history.extend(results.iter().map(output));
             }
         }
         // The model hears results in the order of its calls.
