@@ -9,11 +9,15 @@ use toolgate_prompted::{Options, Secret};
 
 use crate::pattern::ModelPattern;
 
+pub use crate::agent::config::{AgentConfig, AgentModel, AgentName, Builtins, PoolSize, SystemMode};
+
 /// Everything [`Router::assemble`](crate::Router::assemble) needs.
 #[derive(Clone, Debug, Default)]
 pub struct BackendConfig {
     /// The hosts there are.
     pub upstreams: Vec<UpstreamConfig>,
+    /// The agents there are.
+    pub agents: Vec<AgentConfig>,
     /// Which model is answered by whom. Exact names win over patterns; among patterns the first match wins.
     pub models: Vec<ModelRoute>,
     /// Needed where a model has [`Tools::Prompted`].
@@ -169,6 +173,8 @@ pub struct Target {
 pub enum Via {
     /// The upstream of this name.
     Upstream(UpstreamName),
+    /// The agent of this name.
+    Agent(AgentName),
     /// The scripted model inside the binary.
     Demo,
 }

@@ -5,6 +5,7 @@
 //!  model name ─Router─▶ Route ─┬─ http::Upstream  request ─▶ bytes ─▶ host ─▶ frames ─▶ events
 //!                              │                  (same dialect: original bytes ─▶ host ─▶ bytes, metered)
 //!                              ├─ prompted        tools as text around either of these two
+//!                              ├─ agent           Claude Code as a child process
 //!                              └─ demo            a scripted model inside the binary
 //! ```
 //!
@@ -20,9 +21,11 @@ mod prompted;
 mod route;
 mod turn;
 
-pub use agent::{Decider, Decision, DenyAll, Question};
+pub use agent::{Agents, Decider, Decision, DenyAll, Door, Question};
 pub use http::{AssembleError, Tls};
 pub use nearest::nearest;
 pub use pattern::ModelPattern;
 pub use route::{Route, Router};
-pub use turn::{Answer, AnswerBody, Backend, Batch, EventStream, RelayStream, Rescues, Turn, WholeBody};
+pub use turn::{
+    Answer, AnswerBody, Backend, Batch, EventStream, RelayStream, Rescues, SessionSlot, Turn, WholeBody,
+};

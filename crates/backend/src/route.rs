@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use toolgate_model::{DialectId, ErrorKind, ModelName, TurnError};
 
+use crate::agent::Agents;
 use crate::config::{BackendConfig, ModelRoute, Target, Tools, TriggerSecret, UpstreamName, Via};
 use crate::demo::Demo;
 use crate::http::{AssembleError, Tls, Upstream};
@@ -24,7 +25,7 @@ pub struct Router {
 
 impl Router {
     /// Builds the back ends of a configuration. Opens no connection.
-    pub fn assemble(config: &BackendConfig, tls: &Tls) -> Result<Self, AssembleError> {
+    pub fn assemble(config: &BackendConfig, tls: &Tls, agents: &Agents) -> Result<Self, AssembleError> {
         let mut upstreams: HashMap<&UpstreamName, Arc<dyn Backend>> = HashMap::new();
         for upstream in &config.upstreams {
             upstreams.insert(&upstream.name, Arc::new(Upstream::new(upstream, tls)?));
@@ -35,12 +36,17 @@ impl Router {
             let secret = config.trigger_secret.as_ref();
             let targets = model.targets.iter().map(|target| {
                 let backend = match &target.via {
-                    Via::Demo => &demo,
+                    Via::Demo => Arc::clone(&demo),
+                    Via::Agent(name) => agents.find(name).ok_or_else(|| AssembleError::UnknownAgent {
+                        model: model.pattern.to_string(),
+                        agent: name.to_string(),
+                    })?,
                     Via::Upstream(name) => {
-                        upstreams.get(name).ok_or_else(|| AssembleError::UnknownUpstream {
+                        let found = upstreams.get(name).ok_or_else(|| AssembleError::UnknownUpstream {
                             model: model.pattern.to_string(),
                             upstream: name.to_string(),
-                        })?
+                        })?;
+                        Arc::clone(found)
                     }
                 };
                 Ok(RouteTarget::new(with_tools(backend, model, secret)?, target))
@@ -93,14 +99,14 @@ impl Router {
 
 /// The back end as this model uses it.
 fn with_tools(
-    backend: &Arc<dyn Backend>,
+    backend: Arc<dyn Backend>,
     model: &ModelRoute,
     secret: Option<&TriggerSecret>,
 ) -> Result<Arc<dyn Backend>, AssembleError> {
     match (&model.tools, secret) {
-        (Tools::Native, _) => Ok(Arc::clone(backend)),
+        (Tools::Native, _) => Ok(backend),
         (Tools::Prompted(options), Some(secret)) => {
-            Ok(Arc::new(Prompted::new(Arc::clone(backend), options.clone(), secret.clone())))
+            Ok(Arc::new(Prompted::new(backend, options.clone(), secret.clone())))
         }
         (Tools::Prompted(_), None) => {
             Err(AssembleError::NoTriggerSecret { model: model.pattern.to_string() })
@@ -180,6 +186,11 @@ impl Route {
     /// True where every target speaks this dialect itself.
     pub fn speaks_only(&self, dialect: DialectId) -> bool {
         self.targets.iter().all(|target| target.backend.dialect() == Some(dialect))
+    }
+
+    /// True where some target's turns belong to sessions that a client may name.
+    pub fn keeps_sessions(&self) -> bool {
+        self.targets.iter().any(|target| target.backend.keeps_sessions())
     }
 
     /// The first target's name, for logs of turns that never reached one.

@@ -1,7 +1,7 @@
 //! What a back end is asked, and what it gives.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -25,6 +25,11 @@ pub trait Backend: Send + Sync {
     /// The dialect it speaks itself, where replies can be relayed unread.
     fn dialect(&self) -> Option<DialectId>;
 
+    /// True where turns belong to sessions that a client may name (E3).
+    fn keeps_sessions(&self) -> bool {
+        false
+    }
+
     /// What logs and headers call it.
     fn name(&self) -> &Arc<str>;
 }
@@ -44,6 +49,45 @@ pub struct Turn {
     pub model: Option<ModelName>,
     /// Headers that mean something to a host of the client's dialect (`anthropic-beta`).
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Who asks: what is remembered for one caller is never shown to another.
+    pub caller: Arc<str>,
+    /// The session, where the back end keeps one.
+    pub session: SessionSlot,
+}
+
+/// The session a client names (E3), and the one its turn turned out to be in. Told as soon as it is known, so that
+/// it can stand in the head of a response that begins before the first event.
+#[derive(Clone, Debug, Default)]
+pub struct SessionSlot(Option<Arc<Slot>>);
+
+#[derive(Debug)]
+struct Slot {
+    asked: Option<Box<str>>,
+    told: OnceLock<Box<str>>,
+}
+
+impl SessionSlot {
+    /// A client that named this session, or none.
+    pub fn new(asked: Option<&str>) -> Self {
+        Self(Some(Arc::new(Slot { asked: asked.map(Box::from), told: OnceLock::new() })))
+    }
+
+    /// What the client named.
+    pub fn asked(&self) -> Option<&str> {
+        self.0.as_ref()?.asked.as_deref()
+    }
+
+    /// The session the turn is in; only the first word counts.
+    pub fn tell(&self, session: &str) {
+        if let Some(slot) = &self.0 {
+            slot.told.get_or_init(|| Box::from(session));
+        }
+    }
+
+    /// The session the turn is in, where one is known.
+    pub fn told(&self) -> Option<&str> {
+        self.0.as_ref()?.told.get().map(|session| &**session)
+    }
 }
 
 impl Turn {

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use toolgate_backend::ModelPattern;
-use toolgate_backend::config::{BackendConfig, ModelRoute, Tools, Via};
+use toolgate_backend::config::{AgentConfig, AgentModel, AgentName, BackendConfig, ModelRoute, Tools, Via};
 use toolgate_state::StoreUrl;
 
-use crate::config::{ANTHROPIC_KEY, Config, Loaded, OPENAI_KEY, Origin};
+use crate::config::{AGENT_KEYS, ANTHROPIC_KEY, Config, Loaded, OPENAI_KEY, Origin};
 use crate::environment::Environment;
 
 /// Writes everything a newcomer needs. Our own address comes first: scripts look for it.
@@ -62,6 +62,7 @@ pub(crate) fn answered_by(route: &ModelRoute, backend: &BackendConfig) -> String
         .iter()
         .map(|target| match &target.via {
             Via::Demo => "built in".to_owned(),
+            Via::Agent(name) => agent(name, backend),
             Via::Upstream(name) => {
                 let host = backend.upstreams.iter().find(|upstream| upstream.name == *name);
                 let url = host.map(|host| format!(" ({})", host.base_url)).unwrap_or_default();
@@ -75,6 +76,23 @@ pub(crate) fn answered_by(route: &ModelRoute, backend: &BackendConfig) -> String
         Tools::Prompted(_) => ", tools as text",
     };
     answerers.join(", then ") + tools
+}
+
+fn agent(name: &AgentName, backend: &BackendConfig) -> String {
+    let Some(config) = backend.agents.iter().find(|agent| agent.name == *name) else {
+        return name.to_string();
+    };
+    let program = config.program.display();
+    match &config.model {
+        AgentModel::Gateway(model) => format!("{name} ({program}), thinking with {model}"),
+        AgentModel::Own if has_key(config) => format!("{name} ({program})"),
+        AgentModel::Own => format!("{name} ({program}), which has no key: see `toolgate doctor`"),
+    }
+}
+
+/// Whether an agent was given something to pay with.
+pub(crate) fn has_key(agent: &AgentConfig) -> bool {
+    agent.env.iter().any(|(name, _)| AGENT_KEYS.contains(&name.as_str()))
 }
 
 fn curl(config: &Config, address: SocketAddr) -> String {

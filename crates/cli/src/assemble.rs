@@ -28,6 +28,7 @@ pub(crate) async fn assemble(config: &Config, workers: usize) -> anyhow::Result<
         workers,
         hosts: config.hosts.clone(),
         keys: config.keys.clone(),
+        approvals: config.approvals.clone(),
         limits: Limits::default(),
     };
     let parts = Parts { store: Arc::clone(&store), usage: usage.clone(), clock: Arc::new(SystemClock) };

@@ -1,16 +1,19 @@
 //! `toolgate doctor`: what is there, what is not, and what to do about it.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use toolgate_backend::config::UpstreamConfig;
+use toolgate_backend::config::{AgentConfig, AgentModel, UpstreamConfig};
 use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_state::StoreUrl;
 
 use crate::announce;
 use crate::args::Options;
-use crate::config::{self, ANTHROPIC_KEY, Config, FILE_NAME, OPENAI_KEY, Origin};
+use crate::config::{self, AGENT_PROGRAM, ANTHROPIC_KEY, Config, FILE_NAME, OPENAI_KEY, Origin};
 use crate::environment::Environment;
 
 /// How long to try a host before calling it out of reach.
@@ -61,7 +64,7 @@ pub(crate) fn run(options: &Options, environment: &Environment, out: &mut dyn Wr
     }
     examine_keys(&loaded.origin, environment, out)?;
     examine_approvals(&config.approvals, out)?;
-    examine_agent(environment, out)?;
+    examine_agents(config, environment, out)?;
     Ok(if port == Verdict::Fit && store == Verdict::Fit { Verdict::Fit } else { Verdict::Unfit })
 }
 
@@ -175,10 +178,57 @@ fn examine_approvals(approvals: &ApprovalConfig, out: &mut dyn Write) -> io::Res
     line(out, Mark::Fine, "rules", &finding)
 }
 
-fn examine_agent(environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
-    let finding = match environment.program("claude") {
-        Some(path) => format!("found at {}; agents are not in this version yet", path.display()),
-        None => "not on the PATH; agents are not in this version yet".to_owned(),
-    };
-    line(out, Mark::Hint, "claude", &finding)
+fn examine_agents(config: &Config, environment: &Environment, out: &mut dyn Write) -> io::Result<()> {
+    if config.backend.agents.is_empty() && environment.program(AGENT_PROGRAM).is_none() {
+        let advice = "install Claude Code to use it as a back end";
+        return line(out, Mark::Hint, "agent", &format!("no `{AGENT_PROGRAM}` on the PATH: {advice}"));
+    }
+    for agent in &config.backend.agents {
+        examine_agent(agent, out)?;
+    }
+    Ok(())
+}
+
+fn examine_agent(agent: &AgentConfig, out: &mut dyn Write) -> io::Result<()> {
+    let (name, program) = (&agent.name, agent.program.display());
+    match agent_version(&agent.program) {
+        Ok(version) if version < OLDEST_AGENT => {
+            let finding =
+                format!("{name}: {program} is {version}, older than {OLDEST_AGENT}: update Claude Code");
+            line(out, Mark::Bad, "agent", &finding)?;
+        }
+        Ok(version) => line(out, Mark::Fine, "agent", &format!("{name}: {program} is {version}"))?,
+        Err(why) => line(out, Mark::Bad, "agent", &format!("{name}: {program} {why}: install Claude Code"))?,
+    }
+    if agent.model == AgentModel::Own && !announce::has_key(agent) {
+        let advice = "add env = { ANTHROPIC_API_KEY = \"env:ANTHROPIC_API_KEY\" }, or `model` to let it think with one \
+                      of this gateway's models";
+        line(out, Mark::Hint, "", &format!("{name} has no key: {advice}"))?;
+    }
+    Ok(())
+}
+
+/// The oldest program that was tried.
+const OLDEST_AGENT: Version = Version([2, 1, 197]);
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Version([u32; 3]);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self([major, minor, patch]) = self;
+        write!(f, "{major}.{minor}.{patch}")
+    }
+}
+
+/// What the program says of itself, asked without anything of this environment.
+fn agent_version(program: &Path) -> Result<Version, String> {
+    let said = Command::new(program).arg("--version").env_clear().stdin(Stdio::null()).output();
+    let said = said.map_err(|cause| format!("cannot be run ({cause})"))?;
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    let mut numbers = text.split_whitespace().next().unwrap_or_default().split('.').map(str::parse);
+    match (numbers.next(), numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch))) => Ok(Version([major, minor, patch])),
+        _ => Err("does not tell its version".to_owned()),
+    }
 }

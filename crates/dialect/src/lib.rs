@@ -9,6 +9,7 @@
 //! line in [`registry`]. No dialect names another dialect.
 
 pub mod anthropic_messages;
+pub mod claude_stream_json;
 pub mod conformance;
 mod error_rest;
 pub mod frame;

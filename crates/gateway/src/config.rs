@@ -5,6 +5,8 @@ use std::time::Duration;
 
 pub use toolgate_backend::ModelPattern;
 
+use crate::approval::ApprovalConfig;
+
 /// How the service listens, whom it lets in, and its bounds.
 #[derive(Clone, Debug)]
 pub struct GatewayConfig {
@@ -17,6 +19,8 @@ pub struct GatewayConfig {
     pub hosts: Vec<String>,
     /// Who may call. With none, only this machine may.
     pub keys: Vec<Key>,
+    /// What agents may do with their own tools.
+    pub approvals: ApprovalConfig,
     /// The bounds.
     pub limits: Limits,
 }
@@ -24,7 +28,14 @@ pub struct GatewayConfig {
 impl GatewayConfig {
     /// For this machine only, without keys, one worker.
     pub fn new(listen: SocketAddr) -> Self {
-        Self { listen, workers: 1, hosts: Vec::new(), keys: Vec::new(), limits: Limits::default() }
+        Self {
+            listen,
+            workers: 1,
+            hosts: Vec::new(),
+            keys: Vec::new(),
+            approvals: ApprovalConfig::default(),
+            limits: Limits::default(),
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 pub mod approval;
 mod clock;
 pub mod config;
+mod house_key;
 mod http;
 mod server;
 mod service;

@@ -18,11 +18,13 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use toolgate_backend::config::BackendConfig;
-use toolgate_backend::{AssembleError, Router, Tls};
+use toolgate_backend::{Agents, AssembleError, Router, Tls};
 use toolgate_state::{Store, UsageLog};
 
+use crate::approval::Approvals;
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
+use crate::house_key::HouseKey;
 use crate::http::{self, Door, Peer};
 use crate::service::{Shared, Worker};
 use crate::tasks::Tasks;
@@ -39,6 +41,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Gateway {
     shared: Arc<Shared>,
     backends: BackendConfig,
+    agents: Arc<Agents>,
+    house_key: HouseKey,
     tls: Tls,
     workers: usize,
 }
@@ -67,6 +71,12 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
+    /// The agents' folders or their thread could not be made.
+    #[error("preparing the agents failed: check that their folders may be written")]
+    Agents(#[source] io::Error),
+    /// The system gave no random bytes.
+    #[error("making the key of the gateway's own agents failed: the system gave no random bytes")]
+    NoRandomness,
     /// A worker thread ended by a panic.
     #[error("a worker ended unexpectedly; please report what the log says about it")]
     WorkerLost,
@@ -76,16 +86,21 @@ impl Gateway {
     /// Prepares to serve. Every back end is built once here, so that mistakes show before anybody calls.
     pub fn new(config: &GatewayConfig, backends: BackendConfig, parts: Parts) -> Result<Self, ServeError> {
         let tls = Tls::load()?;
-        Router::assemble(&backends, &tls)?;
+        let approvals = Approvals::new(config.approvals.clone());
+        let agents = Agents::new(&backends.agents, |agent| Arc::new(approvals.in_folder(&agent.folder())))
+            .map_err(ServeError::Agents)?;
+        Router::assemble(&backends, &tls, &agents)?;
+        let house_key = HouseKey::for_agents(&agents)?;
         let shared = Shared {
-            door: Door::new(config),
+            door: Door::new(config, house_key.known()),
             limits: config.limits,
             store: parts.store,
             usage: parts.usage,
             metrics: Metrics::new(),
             clock: parts.clock,
         };
-        Ok(Self { shared: Arc::new(shared), backends, tls, workers: config.workers.max(1) })
+        let workers = config.workers.max(1);
+        Ok(Self { shared: Arc::new(shared), backends, agents: Arc::new(agents), house_key, tls, workers })
     }
 
     /// Serves until `shutdown` is cancelled and every open reply has ended or its grace is over.
@@ -102,7 +117,7 @@ impl Gateway {
         for number in 0..self.workers {
             let worker = Worker {
                 shared: Arc::clone(&self.shared),
-                router: Router::assemble(&self.backends, &self.tls)?,
+                router: Router::assemble(&self.backends, &self.tls, &self.agents)?,
                 tasks: Tasks::new(shutdown.clone()),
             };
             let listener = listener.try_clone().map_err(failed(number))?;
@@ -118,7 +133,8 @@ impl Gateway {
             drop(thread.map_err(failed(number))?);
             workers.push(end);
         }
-        Ok(Running { address, shutdown, workers })
+        self.agents.open(self.house_key.door(address));
+        Ok(Running { address, shutdown, workers, agents: self.agents })
     }
 }
 
@@ -128,6 +144,7 @@ pub struct Running {
     shutdown: CancellationToken,
     /// Each tells when it has ended.
     workers: Vec<oneshot::Receiver<Result<(), ServeError>>>,
+    agents: Arc<Agents>,
 }
 
 impl Running {
@@ -148,6 +165,7 @@ impl Running {
         while let Some(end) = workers.next().await {
             end.map_err(|_| ServeError::WorkerLost)??;
         }
+        self.agents.stop().await;
         Ok(())
     }
 }
@@ -231,7 +249,9 @@ mod tests {
         let (going_on, first) = oneshot::channel();
         let (lost, second) = oneshot::channel();
         let address = "127.0.0.1:1".parse().expect("an address");
-        let running = Running { address, shutdown: CancellationToken::new(), workers: vec![first, second] };
+        let agents = Arc::new(Agents::new(&[], |_| Arc::new(toolgate_backend::DenyAll)).expect("no agents"));
+        let workers = vec![first, second];
+        let running = Running { address, shutdown: CancellationToken::new(), workers, agents };
         drop(lost);
         assert!(matches!(running.wait().await, Err(ServeError::WorkerLost)));
         drop(going_on);

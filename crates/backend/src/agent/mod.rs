@@ -1,5 +1,176 @@
-//! Claude Code as a back end.
+//! Claude Code as a back end: the real program as a child process, driven over its stdin and stdout.
+//!
+//! ```text
+//!  Turn ─Plan─▶ launch, opening, tools, lines
+//!    │
+//!  Pool ── a live process that knows this conversation's beginning ─▶ what is new, or the client's results
+//!    └──── else a warm one ─────────────────────────────────────────▶ the whole history, line by line
+//!                    │
+//!                  Actor (one for each process) ─ Core ─▶ events ─ Outbox ─▶ the client
+//! ```
+//!
+//! The client's history is the truth and a live process is a cache: any of them may be ended at any time, and the
+//! next request is served by another (X2).
 
+mod actor;
+pub(crate) mod config;
+mod core;
 mod decide;
+mod failure;
+mod handoff;
+mod launch;
+mod outbox;
+mod plan;
+mod pool;
+mod process;
+mod reply;
+mod start;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolgate_model::{DialectId, TurnError};
+
+use self::config::{AgentConfig, AgentName};
+use self::pool::{Pool, Surroundings};
+use crate::turn::{Answer, Backend, Turn};
 
 pub use self::decide::{Decider, Decision, DenyAll, Question};
+pub use self::launch::Door;
+
+/// All agents of a gateway, on a thread of their own: a session may be continued on any of the gateway's threads.
+pub struct Agents {
+    pools: HashMap<AgentName, Arc<Pool>>,
+    door: Arc<OnceLock<Door>>,
+    stopping: CancellationToken,
+    /// Tells when the thread has ended.
+    ended: Mutex<Option<oneshot::Receiver<()>>>,
+}
+
+impl Agents {
+    /// Makes the agents' folders and their thread. No process is started before [`Agents::open`].
+    /// `decider` says who decides for each of them.
+    pub fn new(
+        configs: &[AgentConfig],
+        decider: impl Fn(&AgentConfig) -> Arc<dyn Decider>,
+    ) -> io::Result<Self> {
+        let door = Arc::new(OnceLock::new());
+        let stopping = CancellationToken::new();
+        let mut agents = Self {
+            pools: HashMap::new(),
+            door: Arc::clone(&door),
+            stopping: stopping.clone(),
+            ended: Mutex::new(None),
+        };
+        if configs.is_empty() {
+            return Ok(agents);
+        }
+        let tasks = TaskTracker::new();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let surroundings =
+            Surroundings { runtime: handle, tasks: tasks.clone(), stopping: stopping.clone(), door };
+        for config in configs {
+            make_folders(config)?;
+            let pool = Pool::new(config.clone(), decider(config), surroundings.clone());
+            agents.pools.insert(config.name.clone(), Arc::new(pool));
+        }
+        let (ended, end) = oneshot::channel();
+        let thread = thread::Builder::new().name("toolgate-agents".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                stopping.cancelled().await;
+                tasks.close();
+                tasks.wait().await;
+            });
+            // Nobody listens where the gateway was not stopped but dropped.
+            ended.send(()).ok();
+        });
+        drop(thread?);
+        *agents.ended.get_mut() = Some(end);
+        Ok(agents)
+    }
+
+    /// Tells the agents how to reach the gateway they belong to, and starts the warm processes.
+    pub fn open(&self, door: Door) {
+        if self.door.set(door).is_err() {
+            tracing::debug!("the agents were opened twice");
+        }
+        self.pools.values().for_each(Pool::warm_up);
+    }
+
+    /// The models of this gateway that agents think with: their key may use these and no others.
+    pub fn models(&self) -> Vec<String> {
+        let named = self.pools.values().filter_map(|pool| match &pool.config().model {
+            config::AgentModel::Own => None,
+            config::AgentModel::Gateway(name) => Some(name.clone()),
+        });
+        named.collect()
+    }
+
+    /// Ends every process, and returns when the last is gone.
+    pub async fn stop(&self) {
+        self.stopping.cancel();
+        let end = self.ended.lock().take();
+        if let Some(end) = end
+            && end.await.is_err()
+        {
+            tracing::error!("the agents' thread ended by a panic; please report what the log says about it");
+        }
+    }
+
+    pub(crate) fn find(&self, name: &AgentName) -> Option<Arc<dyn Backend>> {
+        let pool = self.pools.get(name)?;
+        Some(Arc::new(Agent { name: Arc::from(name.as_str()), pool: Arc::clone(pool) }))
+    }
+}
+
+impl Drop for Agents {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+    }
+}
+
+fn make_folders(config: &AgentConfig) -> io::Result<()> {
+    let make = |folder: &Path| std::fs::create_dir_all(folder);
+    for below in [launch::WORK, launch::SETTINGS_FOLDER, launch::TEMPORARY] {
+        make(&config.folder.join(below))?;
+    }
+    Ok(())
+}
+
+/// One agent as a back end.
+struct Agent {
+    name: Arc<str>,
+    pool: Arc<Pool>,
+}
+
+impl Backend for Agent {
+    fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
+        let (pool, name) = (Arc::clone(&self.pool), Arc::clone(&self.name));
+        Box::pin(async move { start::start(pool, name, turn).await })
+    }
+
+    fn count_tokens(&self, _turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn dialect(&self) -> Option<DialectId> {
+        None
+    }
+
+    fn keeps_sessions(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+}

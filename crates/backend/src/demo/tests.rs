@@ -41,6 +41,8 @@ fn reply(request: TurnRequest) -> Reply {
         original: None,
         model: None,
         headers: Vec::new(),
+        caller: "".into(),
+        session: crate::turn::SessionSlot::default(),
     };
     fold(perform(&turn).into_iter().flatten()).expect("the grammar accepts the script")
 }

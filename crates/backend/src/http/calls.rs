@@ -7,7 +7,7 @@ use toolgate_model::{BlockStart, CallKind, Delta, Tool, ToolName, TurnEvent, Tur
 
 /// Gives calls back their client's form, as they come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ClientCalls {
+pub(crate) struct ClientCalls {
     names: NameMap,
     custom: Vec<ToolName>,
     /// The arguments so far of an open call of a custom tool.
@@ -15,7 +15,7 @@ pub(super) struct ClientCalls {
 }
 
 impl ClientCalls {
-    pub(super) fn new(names: NameMap, request: &TurnRequest) -> Self {
+    pub(crate) fn new(names: NameMap, request: &TurnRequest) -> Self {
         let custom = |tool: &Tool| match tool {
             Tool::Custom(tool) => Some(tool.name.clone()),
             Tool::Function(_) | Tool::Provider(_) => None,
@@ -24,7 +24,7 @@ impl ClientCalls {
     }
 
     /// Changes the events that need it, in place.
-    pub(super) fn restore(&mut self, events: &mut Vec<TurnEvent>) {
+    pub(crate) fn restore(&mut self, events: &mut Vec<TurnEvent>) {
         if self.names.is_empty() && self.custom.is_empty() {
             return;
         }

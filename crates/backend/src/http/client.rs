@@ -98,6 +98,14 @@ pub enum AssembleError {
         /// The name that was not found.
         upstream: String,
     },
+    /// A model names an agent that does not exist.
+    #[error("model `{model}`: there is no agent `{agent}`; add [agents.{agent}] or correct the name")]
+    UnknownAgent {
+        /// The model or pattern.
+        model: String,
+        /// The name that was not found.
+        agent: String,
+    },
 }
 
 /// The connections to a host, none of them open yet.

@@ -35,6 +35,7 @@ use self::relay::HostRelay;
 use crate::config::{Retry, Timeouts, UpstreamConfig};
 use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn, WholeBody};
 
+pub(crate) use self::calls::ClientCalls;
 pub use self::client::{AssembleError, Tls};
 
 /// The largest whole reply that is read. Replies with generated images are tens of megabytes.

@@ -3,7 +3,10 @@
 use http::Uri;
 use secrecy::SecretString;
 use toolgate_backend::ModelPattern;
-use toolgate_backend::config::{BackendConfig, ModelRoute, Target, Tools, UpstreamConfig, UpstreamName, Via};
+use toolgate_backend::config::{
+    AgentConfig, AgentName, BackendConfig, ModelRoute, PoolSize, Target, Tools, UpstreamConfig, UpstreamName,
+    Via,
+};
 use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_state::StoreUrl;
 
@@ -16,6 +19,13 @@ use crate::environment::Environment;
 pub(crate) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
 /// The variable that holds a key for OpenAI.
 pub(crate) const OPENAI_KEY: &str = "OPENAI_API_KEY";
+
+/// The agent's program on the PATH.
+pub(crate) const AGENT_PROGRAM: &str = "claude";
+/// The model it answers for.
+const AGENT_MODEL: &str = "claude-code";
+/// The variables with which it can pay for its thinking.
+pub(crate) const AGENT_KEYS: [&str; 3] = [ANTHROPIC_KEY, "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 /// A host that needs no config but its key.
 struct KnownHost {
@@ -72,6 +82,7 @@ pub(crate) fn default_store(environment: &Environment) -> Result<StoreUrl, Strin
 pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Problem>) {
     let mut backend = BackendConfig {
         upstreams: Vec::new(),
+        agents: Vec::new(),
         models: vec![ModelRoute {
             pattern: ModelPattern::new("demo"),
             targets: vec![Target { via: Via::Demo, model: None }],
@@ -97,5 +108,28 @@ pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Proble
             tools: Tools::Native,
         }));
     }
+    if let Some(agent) = find_agent(environment) {
+        backend.models.push(ModelRoute {
+            pattern: ModelPattern::new(AGENT_MODEL),
+            targets: vec![Target { via: Via::Agent(agent.name.clone()), model: None }],
+            tools: Tools::Native,
+        });
+        backend.agents.push(agent);
+    }
     (backend, warnings)
+}
+
+/// Claude Code, where it is on the PATH.
+fn find_agent(environment: &Environment) -> Option<AgentConfig> {
+    let program = environment.program(AGENT_PROGRAM)?;
+    let folder = environment.data_folder()?.join("agents").join(AGENT_PROGRAM);
+    let keys = AGENT_KEYS.iter().filter_map(|name| Some(((*name).to_owned(), environment.variable(name)?)));
+    let env: Vec<(String, SecretString)> = keys.map(|(name, key)| (name, SecretString::from(key))).collect();
+    // Without a key it cannot answer, so nothing is kept ready for it.
+    let warm = if env.is_empty() { 0 } else { PoolSize::default().warm };
+    let mut agent = AgentConfig::new(AGENT_PROGRAM, program, folder);
+    agent.name = AgentName::new(AGENT_PROGRAM);
+    agent.env = env;
+    agent.pool.warm = warm;
+    Some(agent)
 }

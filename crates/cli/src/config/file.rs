@@ -8,11 +8,12 @@ use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_gateway::config::Key;
 use toolgate_state::StoreUrl;
 
+use super::agent::AgentEntry;
 use super::listen::parse_listen;
 use super::model::ModelEntry;
 use super::problem::{Placed, Reading};
 use super::section::{ListForm, Section};
-use super::{approvals, caller, later, model, upstream};
+use super::{agent, approvals, caller, later, model, upstream};
 
 /// The sections of one file. What could not be read is missing here and reported.
 pub(crate) struct ConfigFile {
@@ -21,7 +22,7 @@ pub(crate) struct ConfigFile {
     pub(crate) hosts: Vec<String>,
     pub(crate) upstreams: Vec<(Placed<String>, Option<UpstreamConfig>)>,
     pub(crate) models: Vec<ModelEntry>,
-    pub(crate) agents: Vec<String>,
+    pub(crate) agents: Vec<AgentEntry>,
     pub(crate) approvals: ApprovalConfig,
     pub(crate) keys: Vec<Key>,
 }
@@ -56,6 +57,8 @@ fn read_sections(root: &Section<'_>, reading: &mut Reading<'_>) -> ConfigFile {
     let known = ["listen", "store", "hosts", "upstreams", "agents", "models", "mcp", "approvals", "keys"];
     root.expect_keys(&known, reading);
     let upstreams = root.tables("upstreams", reading);
+    let agents = root.tables("agents", reading);
+    later::read(root, reading);
     let models = root.tables("models", reading);
     ConfigFile {
         listen: read_listen(root, reading),
@@ -72,7 +75,7 @@ fn read_sections(root: &Section<'_>, reading: &mut Reading<'_>) -> ConfigFile {
             .into_iter()
             .filter_map(|(name, section)| model::read(&name, &section, reading))
             .collect(),
-        agents: later::read(root, reading),
+        agents: agents.into_iter().map(|(name, section)| agent::read(name, &section, reading)).collect(),
         approvals: approvals::read(root, reading),
         keys: caller::read_all(&root.table_list("keys", reading), reading),
     }

@@ -1,11 +1,12 @@
 //! The config: found, read, checked, and turned into types that cannot be wrong.
 //!
 //! ```text
-//!  toolgate.toml ─ toml ─▶ Section ─ upstream, model, caller, later ─▶ ConfigFile ─ resolve ─▶ Config
+//!  toolgate.toml ─ toml ─▶ Section ─ upstream, agent, model, caller, later ─▶ ConfigFile ─ resolve ─▶ Config
 //!                              └──────────── every problem, with its line ─────────────▶ Refused
 //!  no file ─ discover (keys in the environment) ────────────────────────────────────────▶ Config
 //! ```
 
+mod agent;
 mod approvals;
 mod caller;
 mod discover;
@@ -33,7 +34,7 @@ use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_gateway::config::Key;
 use toolgate_state::StoreUrl;
 
-pub(crate) use discover::{ANTHROPIC_KEY, OPENAI_KEY};
+pub(crate) use discover::{AGENT_KEYS, AGENT_PROGRAM, ANTHROPIC_KEY, OPENAI_KEY};
 pub(crate) use problem::Problem;
 
 use crate::environment::Environment;

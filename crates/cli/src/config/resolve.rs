@@ -1,7 +1,7 @@
 //! From the file as written to the config as used: names are looked up and the whole is checked.
 
 use toolgate_backend::ModelPattern;
-use toolgate_backend::config::{BackendConfig, ModelRoute, Target, UpstreamName, Via};
+use toolgate_backend::config::{AgentName, BackendConfig, ModelRoute, Target, UpstreamName, Via};
 
 use super::file::ConfigFile;
 use super::listen::{DEFAULT_LISTEN, refusal_without_keys};
@@ -13,17 +13,20 @@ use super::{Config, discover};
 /// Looks every name up; None after reporting what is missing.
 pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Config> {
     let names: Vec<&str> = file.upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
+    let agents: Vec<&str> = file.agents.iter().map(|agent| agent.name.value.as_str()).collect();
     let routes: Vec<ModelRoute> =
-        file.models.iter().filter_map(|entry| route(entry, &names, &file.agents, reading)).collect();
+        file.models.iter().map(|entry| route(entry, &names, &agents, reading)).collect();
+    check_agents(&file, reading);
     warn_about_idle_upstreams(&file, reading);
     check_reach(&file, reading);
 
-    let names_no_back_end = file.upstreams.is_empty() && file.models.is_empty();
+    let names_no_back_end = file.upstreams.is_empty() && file.models.is_empty() && file.agents.is_empty();
     let backend = if names_no_back_end {
         discover::back_ends(reading.environment()).0
     } else {
         BackendConfig {
             upstreams: file.upstreams.into_iter().filter_map(|(_, upstream)| upstream).collect(),
+            agents: file.agents.into_iter().filter_map(|agent| agent.config).collect(),
             models: routes,
             trigger_secret: None,
         }
@@ -45,12 +48,7 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
     })
 }
 
-fn route(
-    entry: &ModelEntry,
-    upstreams: &[&str],
-    agents: &[String],
-    reading: &mut Reading<'_>,
-) -> Option<ModelRoute> {
+fn route(entry: &ModelEntry, upstreams: &[&str], agents: &[&str], reading: &mut Reading<'_>) -> ModelRoute {
     let model = entry.model.as_ref().map(|model| model.value.clone());
     let targets = match &entry.answered_by {
         AnsweredBy::Demo => vec![Target { via: Via::Demo, model: None }],
@@ -60,14 +58,11 @@ fn route(
             .map(|name| Target { via: Via::Upstream(UpstreamName::new(&name.value)), model: model.clone() })
             .collect(),
         AnsweredBy::Agent(name) => {
-            let agents: Vec<&str> = agents.iter().map(String::as_str).collect();
-            if is_known(name, "agent", &agents, reading) {
-                reading.not_yet(name.place, "a model answered by an `agent`");
-            }
-            return None;
+            is_known(name, "agent", agents, reading);
+            vec![Target { via: Via::Agent(AgentName::new(&name.value)), model }]
         }
     };
-    Some(ModelRoute { pattern: ModelPattern::new(&entry.pattern.value), targets, tools: entry.tools.clone() })
+    ModelRoute { pattern: ModelPattern::new(&entry.pattern.value), targets, tools: entry.tools.clone() }
 }
 
 fn is_known(name: &Placed<String>, kind: &str, known: &[&str], reading: &mut Reading<'_>) -> bool {
@@ -78,6 +73,37 @@ fn is_known(name: &Placed<String>, kind: &str, known: &[&str], reading: &mut Rea
         reading.error(name.place, problem);
     }
     found
+}
+
+/// An agent may think with any model of this gateway but an agent's: those would ask each other for ever.
+fn check_agents(file: &ConfigFile, reading: &mut Reading<'_>) {
+    for agent in &file.agents {
+        let name = &agent.name.value;
+        let uses = |entry: &&ModelEntry| matches!(&entry.answered_by, AnsweredBy::Agent(used) if used.value == *name);
+        if file.models.iter().find(uses).is_none() {
+            let hint = format!("add [models.\"…\"] with `agent = \"{name}\"`");
+            reading.warning(agent.name.place, format!("no model uses [agents.{name}]: {hint}"));
+        }
+        let Some(model) = &agent.model else { continue };
+        let matches = |entry: &&ModelEntry| ModelPattern::new(&entry.pattern.value).matches(&model.value);
+        let exact = file.models.iter().find(|entry| entry.pattern.value == model.value);
+        match exact.or_else(|| file.models.iter().find(matches)) {
+            None => {
+                let known = file.models.iter().map(|entry| entry.pattern.value.as_str());
+                let hint = suggestion(&model.value, known, "models");
+                let problem = format!("no model is called `{0}`: add [models.\"{0}\"]{hint}", model.value);
+                reading.error(model.place, problem);
+            }
+            Some(ModelEntry { answered_by: AnsweredBy::Agent(_), .. }) => {
+                let problem = format!(
+                    "`{}` is answered by an agent: an agent needs a model to think with",
+                    model.value
+                );
+                reading.error(model.place, problem);
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 fn warn_about_idle_upstreams(file: &ConfigFile, reading: &mut Reading<'_>) {

@@ -278,17 +278,6 @@ fn what_is_not_built_yet_is_understood_and_refused() {
     check(
         &format!(
             r#"{OPENAI}
-[agents.claude]
-command = "claude"
-env = {{ ANTHROPIC_API_KEY = "env:ANTHROPIC_API_KEY" }}
-model = "gpt-4o-mini"
-tools = ["Read", "Bash"]
-workdir = "/srv/project"
-warm = 1
-max = 8
-hold = "2m"
-[models."claude-code"]
-agent = "claude"
 [mcp.everything]
 transport = "stdio"
 command = ["npx", "-y", "server"]
@@ -296,10 +285,8 @@ models = ["gpt-4o-mini"]
 "#
         ),
         &expect![[r#"
-            toolgate.toml:7:9: [agents.claude] is not in this version yet: take it out to start
-            toolgate.toml:17:9: a model answered by an `agent` is not in this version yet: take it out to start
-            toolgate.toml:18:6: [mcp.everything] is not in this version yet: take it out to start
-            3 errors: nothing was started
+            toolgate.toml:7:6: [mcp.everything] is not in this version yet: take it out to start
+            1 error: nothing was started
         "#]],
     );
 }
@@ -356,6 +343,45 @@ rules = [
 }
 
 #[test]
+fn mistakes_of_agents_are_told_with_their_lines() {
+    check(
+        r#"
+[agents.claude]
+command = "claude"
+model = "claude-code"
+tools = "Read"
+system = "instead"
+workdir = "/no/such/folder"
+warm = 3
+max = 2
+hold = "soon"
+prompt = "x"
+[agents.other]
+command = "claude"
+model = "missing"
+max = 0
+[models."claude-code"]
+agent = "claude"
+[models.x]
+agent = "claud"
+"#,
+        &expect![[r#"
+            toolgate.toml:4:9: `claude-code` is answered by an agent: an agent needs a model to think with
+            toolgate.toml:5:9: `tools` is a list, "default" or []: write ["Read"]
+            toolgate.toml:6:10: `system` is "replace" or "append", not "instead"
+            toolgate.toml:7:11: `workdir`: there is no folder /no/such/folder: make it, or name another
+            toolgate.toml:8:8: `warm` is more than `max`, which is 2: lower one or raise the other
+            toolgate.toml:10:8: `hold` is "soon": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
+            toolgate.toml:11:1: unknown key `prompt` in [agents.claude]; the keys known here are `command`, `env`, `model`, `tools`, `system`, `max_turns`, `workdir`, `warm`, `max` and `hold`
+            toolgate.toml:14:9: no model is called `missing`: add [models."missing"]; the models are `claude-code` and `x`
+            toolgate.toml:15:7: `max = 0` lets no agent process live: write 1 or more
+            toolgate.toml:19:9: no agent is called `claud`: add [agents.claud]; did you mean `claude`?
+            10 errors: nothing was started
+        "#]],
+    );
+}
+
+#[test]
 fn mistakes_in_sections_of_later_are_found_too() {
     check(
         r#"
@@ -369,14 +395,13 @@ transport = "sse"
 "#,
         &expect![[r#"
             toolgate.toml:2:9: [agents.claude] lacks a key: add `command = "claude"`
-            toolgate.toml:2:9: [agents.claude] is not in this version yet: take it out to start
             toolgate.toml:3:9: `tools` is a list, "default" or []: write ["Read"]
             toolgate.toml:4:8: `hold` is "soon": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
             toolgate.toml:5:6: [mcp.a] is not in this version yet: take it out to start
             toolgate.toml:6:13: no transport is called `http`; the transports are `stdio`, `streamable-http` and `sse`
             toolgate.toml:7:6: [mcp.b] lacks a key: add `url = "https://tools.example.com/mcp"`
             toolgate.toml:7:6: [mcp.b] is not in this version yet: take it out to start
-            8 errors: nothing was started
+            7 errors: nothing was started
         "#]],
     );
 }

@@ -45,10 +45,12 @@ fn a_good_config_is_called_good() {
 }
 
 #[test]
-fn agents_are_refused_at_the_start_by_name_and_line() {
-    let home = home_with("[agents.claude]\ncommand = \"claude\"\n[models.x]\nagent = \"claude\"\n");
-    let said = refusal(&home, &[]);
-    assert!(said.contains("toolgate.toml:1:9: [agents.claude] is not in this version yet"), "{said}");
+fn an_agent_whose_program_is_missing_is_a_warning_that_says_what_to_do() {
+    let config = "[agents.a]\ncommand = \"no-such-agent\"\nmodel = \"demo\"\n[models.x]\nagent = \"a\"\n\
+                  [models.demo]\ndemo = true\n";
+    let home = home_with(config);
+    let said = success(&home, &["check"]);
+    assert!(said.contains("toolgate.toml:2:11") && said.contains("install Claude Code"), "{said}");
 }
 
 #[test]

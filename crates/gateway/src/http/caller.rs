@@ -19,6 +19,7 @@ pub(crate) struct Caller(Arc<Identity>);
 
 #[derive(Debug)]
 struct Identity {
+    name: Arc<str>,
     scope: CallerScope,
     models: Vec<ModelPattern>,
     company: Company,
@@ -37,6 +38,11 @@ impl Caller {
     /// What belongs to this caller is kept under this name.
     pub(crate) fn scope(&self) -> &CallerScope {
         &self.0.scope
+    }
+
+    /// The caller's name.
+    pub(crate) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.0.name)
     }
 
     /// True if this caller may use the model.
@@ -69,7 +75,7 @@ impl Caller {
     }
 
     fn new(name: &str, models: Vec<ModelPattern>, company: Company) -> Self {
-        Self(Arc::new(Identity { scope: CallerScope::new(name), models, company }))
+        Self(Arc::new(Identity { name: Arc::from(name), scope: CallerScope::new(name), models, company }))
     }
 }
 
@@ -78,17 +84,24 @@ pub(super) struct Callers {
     known: Vec<([u8; 32], Caller)>,
     /// Whoever calls from this machine, where there are no keys.
     local: Caller,
+    /// The gateway's own agents, where they think with its models.
+    agents: Option<([u8; 32], Caller)>,
 }
 
 impl Callers {
-    pub(super) fn new(keys: &[Key]) -> Self {
-        let known =
-            keys.iter().map(|key| (key.sha256, Caller::new(&key.name, key.models.clone(), Company::Others)));
-        let local = Caller::new("local", vec![ModelPattern::new("*")], Company::Alone);
-        Self { known: known.collect(), local }
+    pub(super) fn new(keys: &[Key], agents: Option<&Key>) -> Self {
+        let caller = |key: &Key| (key.sha256, Caller::new(&key.name, key.models.clone(), Company::Others));
+        Self {
+            known: keys.iter().map(caller).collect(),
+            local: Caller::new("local", vec![ModelPattern::new("*")], Company::Alone),
+            agents: agents.map(caller),
+        }
     }
 
     pub(super) fn find(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, TurnError> {
+        if let Some(agents) = self.agents(headers) {
+            return Ok(agents);
+        }
         if self.known.is_empty() {
             return self.without_keys(peer);
         }
@@ -101,6 +114,15 @@ impl Callers {
         given
             .find_map(|key| self.owner(key))
             .ok_or_else(|| refusal("this key is not known here; check it, or ask the operator for a new one"))
+    }
+
+    fn agents(&self, headers: &HeaderMap) -> Option<Caller> {
+        let (known, caller) = self.agents.as_ref()?;
+        let is_theirs = |key: &[u8]| {
+            let hash: [u8; 32] = Sha256::digest(key).into();
+            bool::from(known.ct_eq(&hash))
+        };
+        keys_in(headers).any(is_theirs).then(|| caller.clone())
     }
 
     fn without_keys(&self, peer: Peer) -> Result<Caller, TurnError> {
@@ -154,7 +176,7 @@ mod tests {
             sha256: Sha256::digest(secret).into(),
             models: models.iter().copied().map(ModelPattern::new).collect(),
         };
-        Callers::new(&[key("alice", "a-key", &["*"]), key("bob", "b-key", &["gpt-*"])])
+        Callers::new(&[key("alice", "a-key", &["*"]), key("bob", "b-key", &["gpt-*"])], None)
     }
 
     fn find(
@@ -194,7 +216,7 @@ mod tests {
 
     #[test]
     fn without_keys_only_this_machine_may_call() {
-        let nobody = Callers::new(&[]);
+        let nobody = Callers::new(&[], None);
         assert_eq!(find(&nobody, &[], "127.0.0.1:1"), Ok("local".to_owned()));
         assert_eq!(find(&nobody, &[], "[::ffff:127.0.0.1]:1"), Ok("local".to_owned()));
         assert_eq!(find(&nobody, &[("x-api-key", "a-key")], "10.0.0.9:1"), Err(ErrorKind::Permission));

@@ -8,7 +8,7 @@ use http::{HeaderMap, Request, Uri};
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::caller::{Caller, Callers};
-use crate::config::GatewayConfig;
+use crate::config::{GatewayConfig, Key};
 
 /// Decides who comes in.
 pub(crate) struct Door {
@@ -29,9 +29,9 @@ impl Peer {
 }
 
 impl Door {
-    pub(crate) fn new(config: &GatewayConfig) -> Self {
+    pub(crate) fn new(config: &GatewayConfig, agents: Option<&Key>) -> Self {
         let hosts = config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
-        Self { listen: config.listen, hosts, callers: Callers::new(&config.keys) }
+        Self { listen: config.listen, hosts, callers: Callers::new(&config.keys, agents) }
     }
 
     /// Lets a request in and says who it comes from.
@@ -120,7 +120,7 @@ mod tests {
     fn door(listen: &str, hosts: &[&str]) -> Door {
         let mut config = GatewayConfig::new(listen.parse().expect("an address"));
         config.hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-        Door::new(&config)
+        Door::new(&config, None)
     }
 
     fn opens(door: &Door, headers: &[(&str, &str)]) -> bool {

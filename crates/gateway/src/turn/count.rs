@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue};
-use toolgate_backend::Turn;
+use toolgate_backend::{SessionSlot, Turn};
 use toolgate_dialect::anthropic_messages;
 use toolgate_model::{TurnError, estimate};
 use uuid::Uuid;
@@ -55,6 +55,8 @@ async fn count(
         original: Some(body),
         model: None,
         headers,
+        caller: caller.name(),
+        session: SessionSlot::default(),
     };
     match route.count_tokens(&turn).await {
         Some(Ok(count)) => return Ok((count, "host")),

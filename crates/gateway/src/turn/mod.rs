@@ -48,7 +48,8 @@ pub(crate) fn answer(
     let worker = Arc::clone(worker);
     let (head, body) = request.into_parts();
     let checked = check_media_type(&head.headers);
-    let asking = Asking { api, caller, headers: prepare::forwarded(&head.headers), body };
+    let session = head.headers.get(prepare::SESSION).cloned();
+    let asking = Asking { api, caller, headers: prepare::forwarded(&head.headers), session, body };
     async move {
         let outcome = match checked {
             Ok(()) => reply(&worker, asking, &mut record).await,
@@ -64,6 +65,8 @@ struct Asking {
     caller: Caller,
     /// Those that go on to a host.
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// The session it names.
+    session: Option<HeaderValue>,
     body: Incoming,
 }
 
@@ -105,10 +108,14 @@ enum Reply {
 }
 
 async fn reply(worker: &Arc<Worker>, asking: Asking, record: &mut TurnRecord) -> Result<Reply, TurnError> {
-    let Asking { api, caller, headers, body } = asking;
+    let Asking { api, caller, headers, session, body } = asking;
     let body = read_body(body, worker.shared.limits.body_bytes).await?;
     let mut asked = prepare(worker, api, &caller, body, record)?;
     asked.turn.headers = headers;
+    if asked.route.keeps_sessions() {
+        asked.turn.session = prepare::session(session.as_ref())?;
+        record.in_session(asked.turn.session.clone());
+    }
     if asked.turn.request.previous.is_some() {
         Box::pin(recall(worker, &caller, &mut asked)).await?;
     }
@@ -157,6 +164,9 @@ fn describe(response: &mut Response, record: &TurnRecord) {
     let headers = response.headers_mut();
     if let Some(name) = record.upstream().and_then(|name| HeaderValue::from_str(name).ok()) {
         headers.insert(UPSTREAM, name);
+    }
+    if let Some(session) = record.session().and_then(|session| HeaderValue::from_str(session).ok()) {
+        headers.insert(prepare::SESSION, session);
     }
     let mut places = String::new();
     for loss in record.losses().iter() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use toolgate_backend::{Route, Turn};
+use toolgate_backend::{Route, SessionSlot, Turn};
 use toolgate_dialect::ReplyContext;
 use toolgate_model::{Retention, TurnError, TurnRequest, Usage, estimate};
 
@@ -19,6 +19,9 @@ const FORWARDED: [&str; 4] = ["anthropic-beta", "anthropic-version", "openai-bet
 
 /// Marks token counts that are an estimate.
 pub(super) const ESTIMATED: &str = "estimated";
+
+/// Names a session of an agent, in requests and responses.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("x-session-id");
 
 /// A turn that somebody can answer.
 pub(super) struct Asked {
@@ -89,6 +92,8 @@ pub(super) fn prepare(
         original: Some(body),
         model: None,
         headers: Vec::new(),
+        caller: caller.name(),
+        session: SessionSlot::default(),
     };
     Ok(Asked { api, turn, route, shown, now_seconds: record.at_seconds(), keeper })
 }
@@ -111,6 +116,22 @@ pub(super) async fn recall(worker: &Worker, caller: &Caller, asked: &mut Asked) 
     // Without what came before it the reply could not be continued from here.
     asked.keeper = None;
     Ok(())
+}
+
+/// The session a client names, so that it need not send what was said there before (E3).
+pub(super) fn session(named: Option<&HeaderValue>) -> Result<SessionSlot, TurnError> {
+    const MAX_BYTES: usize = 128;
+    let Some(named) = named else { return Ok(SessionSlot::new(None)) };
+    let is_plain = |byte: &u8| byte.is_ascii_graphic();
+    let name = named.as_bytes();
+    match std::str::from_utf8(name) {
+        Ok(text) if (1..=MAX_BYTES).contains(&name.len()) && name.iter().all(is_plain) => {
+            Ok(SessionSlot::new(Some(text)))
+        }
+        _ => Err(TurnError::invalid(format!(
+            "x-session-id: a session's name has 1 to {MAX_BYTES} letters, digits or signs and no spaces"
+        ))),
+    }
 }
 
 /// The headers that go on to a host of the same dialect.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolgate_backend::{Answer, Rescues};
+use toolgate_backend::{Answer, Rescues, SessionSlot};
 use toolgate_model::{ErrorKind, Losses, ModelName, TurnError, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::Uuid;
@@ -30,6 +30,7 @@ pub(super) struct TurnRecord {
     usage: Option<Usage>,
     losses: Losses,
     rescues: Rescues,
+    session: SessionSlot,
     outcome: Option<Outcome>,
 }
 
@@ -53,6 +54,7 @@ impl TurnRecord {
             usage: None,
             losses: Losses::default(),
             rescues: Rescues::default(),
+            session: SessionSlot::default(),
             outcome: None,
         }
     }
@@ -71,6 +73,16 @@ impl TurnRecord {
 
     pub(super) fn losses(&self) -> &Losses {
         &self.losses
+    }
+
+    /// The session the turn is in, where its back end keeps one.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.session.told()
+    }
+
+    /// Where the back end will tell the session.
+    pub(super) fn in_session(&mut self, session: SessionSlot) {
+        self.session = session;
     }
 
     /// The request was read.
@@ -137,6 +149,7 @@ impl TurnRecord {
             dialect = self.api.name(),
             model = self.model,
             upstream = self.upstream(),
+            session = self.session(),
             status = outcome.status,
             first_event_ms = self.first_event.map(millis),
             duration_ms = millis(duration),

@@ -22,8 +22,8 @@ use toolgate_gateway::{Gateway, Parts, Running, SystemClock};
 use toolgate_state::{MemoryStore, Store, UsageLog};
 use toolgate_testkit::ScriptedUpstream;
 
-/// The longest a test waits for something that a working gateway does at once.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest a test waits for something that a working gateway does at once, or as soon as a busy machine lets it.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A gateway that is being tested.
 pub(crate) struct Gate {

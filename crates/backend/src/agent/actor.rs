@@ -1,0 +1,230 @@
+//! The one owner of a process: it selects over lines, commands and decisions, so that neither a person nor a client
+//! who takes their time can block anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolgate_dialect::claude_stream_json::write::{self, AfterDenial};
+use toolgate_dialect::claude_stream_json::{Line, PermissionAsk, RequestId};
+use toolgate_model::TurnError;
+
+use super::core::{Core, Happening, Job};
+use super::decide::{Decision, Question};
+use super::failure;
+use super::launch::{self, Launch};
+use super::pool::{Pool, ProcessId};
+use super::process::{PipeEvent, Process};
+
+/// How long the program may be silent in the middle of a turn: a model that thinks, a build that runs, a person who
+/// is asked. Longer than any of these, so what is silent that long hangs.
+const MAX_SILENCE: Duration = Duration::from_mins(30);
+
+/// What the owner of a process may be told.
+pub(super) enum Command {
+    /// To serve this turn.
+    Begin(Box<Job>),
+    /// To end.
+    End,
+}
+
+/// The owner of one process.
+pub(super) struct Actor {
+    pub(super) id: ProcessId,
+    pub(super) pool: Arc<Pool>,
+    pub(super) launch: Launch,
+    pub(super) commands: mpsc::Receiver<Command>,
+    /// Its place among the processes that may live; free again when it is gone.
+    pub(super) place: OwnedSemaphorePermit,
+}
+
+/// Why a process ends.
+enum End {
+    /// It was told to, or nobody will need it any more.
+    Told,
+    /// Its client has left.
+    ClientLeft,
+    /// It waited for its client for too long and was put to sleep.
+    Slept,
+    /// It ended itself, or is of no use any more.
+    Failed(TurnError),
+}
+
+type Decided = (RequestId, PermissionAsk, Decision);
+
+impl Actor {
+    pub(super) async fn run(mut self) {
+        let mut core = Core::default();
+        let command = launch::command(self.pool.config(), &self.launch, self.pool.door());
+        match Process::start(command) {
+            Ok(mut process) => {
+                tracing::debug!(agent = %self.pool.config().name, process = process.id(), "an agent process started");
+                let end = self.serve(&mut core, &mut process).await;
+                self.pool.gone(self.id);
+                tell(core, end);
+                process.end().await;
+            }
+            Err(error) => {
+                self.pool.gone(self.id);
+                let error = failure::cannot_start(&self.pool.config().program, error);
+                tracing::warn!(agent = %self.pool.config().name, %error, "an agent process could not be started");
+                self.refuse_all(&error);
+            }
+        }
+        // Whoever claimed it in its last moment has a turn in the mailbox.
+        self.refuse_all(&failure::ended(None, ""));
+        drop(self.place);
+        self.pool.place_is_free();
+    }
+
+    fn refuse_all(&mut self, error: &TurnError) {
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            if let Command::Begin(job) = command {
+                job.outbox.fail(error.clone());
+            }
+        }
+    }
+
+    async fn serve(&mut self, core: &mut Core, process: &mut Process) -> End {
+        let mut decisions: FuturesUnordered<BoxFuture<'static, Decided>> = FuturesUnordered::new();
+        let mut withdrawn: Vec<RequestId> = Vec::new();
+        let stopping = self.pool.stopping().clone();
+        let mut deadline = Deadline::None;
+        loop {
+            for line in core.take_lines() {
+                process.write(line);
+            }
+            let at = deadline.at();
+            let client = core.outbox().map(|outbox| outbox.left().clone());
+            tokio::select! {
+                biased;
+                () = stopping.cancelled() => return End::Failed(failure::stopping()),
+                command = self.commands.recv() => match command {
+                    Some(Command::Begin(job)) => {
+                        core.begin(*job);
+                        deadline = Deadline::Silence(Instant::now() + MAX_SILENCE);
+                    }
+                    Some(Command::End) | None => return End::Told,
+                },
+                () = left(client) => return End::ClientLeft,
+                Some((id, ask, decision)) = decisions.next() => {
+                    if !withdrawn.contains(&id) {
+                        core.write(answer(&id, &ask, decision));
+                    }
+                }
+                event = process.happening() => match event {
+                    PipeEvent::Quiet => {}
+                    PipeEvent::Closed => {
+                        let status = process.status().await;
+                        return End::Failed(failure::ended(status, &process.complaint()));
+                    }
+                    PipeEvent::Read => {
+                        if core.outbox().is_some() {
+                            deadline = Deadline::Silence(Instant::now() + MAX_SILENCE);
+                        }
+                        for happening in match read(core, process) {
+                            Ok(happenings) => happenings,
+                            Err(error) => return End::Failed(error),
+                        } {
+                            match happening {
+                                Happening::FirstEvent => self.pool.refill(),
+                                Happening::Settled { standing, last, outbox } => {
+                                    // Noted before the client knows: its next request may come at once.
+                                    self.pool.settle(self.id, standing);
+                                    outbox.send(last);
+                                    outbox.finish();
+                                    deadline = Deadline::Hold(Instant::now() + self.pool.config().pool.hold);
+                                }
+                                Happening::Failed(error) => return End::Failed(error),
+                                Happening::Asked { id, ask } => decisions.push(self.decide(core, id, ask)),
+                                Happening::Withdrawn(id) => withdrawn.push(id),
+                            }
+                        }
+                    }
+                },
+                () = tokio::time::sleep_until(at), if deadline != Deadline::None => match deadline {
+                    Deadline::Hold(_) if self.pool.retire(self.id) => return End::Slept,
+                    // It was claimed at this very moment: the command is on its way.
+                    Deadline::Hold(_) | Deadline::None => deadline = Deadline::None,
+                    Deadline::Silence(_) => return End::Failed(failure::silent()),
+                },
+            }
+        }
+    }
+
+    fn decide(&self, core: &Core, id: RequestId, ask: PermissionAsk) -> BoxFuture<'static, Decided> {
+        let (turn, session) = core.place().unwrap_or_default();
+        let question = Question {
+            turn,
+            session,
+            tool: ask.tool.clone(),
+            input: ask.input.clone(),
+            suggestions: ask.suggestions.clone(),
+            reason: ask.reason.clone(),
+        };
+        let decision = self.pool.decider().decide(question);
+        Box::pin(async move { (id, ask, decision.await) })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Deadline {
+    None,
+    /// The program must say something until then.
+    Silence(Instant),
+    /// The client must come back until then.
+    Hold(Instant),
+}
+
+impl Deadline {
+    fn at(self) -> Instant {
+        match self {
+            Self::None => Instant::now(),
+            Self::Silence(at) | Self::Hold(at) => at,
+        }
+    }
+}
+
+fn read(core: &mut Core, process: &mut Process) -> Result<Vec<Happening>, TurnError> {
+    let mut happenings = Vec::new();
+    while let Some(line) = process.next_line().map_err(failure::broken)? {
+        happenings.append(&mut core.line(Line::read(line).map_err(failure::broken)?));
+    }
+    Ok(happenings)
+}
+
+async fn left(client: Option<CancellationToken>) {
+    match client {
+        Some(client) => client.cancelled().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn answer(id: &RequestId, ask: &PermissionAsk, decision: Decision) -> String {
+    match decision {
+        Decision::Allow { input, updates } => {
+            let updates: Vec<Value> = updates.into_iter().map(write::for_this_session).collect();
+            write::allow(id, input.as_ref().unwrap_or(&ask.input), &updates, ask.call.as_deref())
+        }
+        Decision::Deny { message, interrupt } => {
+            let then = if interrupt { AfterDenial::EndTurn } else { AfterDenial::GoOn };
+            write::deny(id, &message, then)
+        }
+    }
+}
+
+fn tell(mut core: Core, end: End) {
+    let Some(outbox) = core.abandon() else { return };
+    match end {
+        End::Failed(error) => outbox.fail(error),
+        End::Told | End::Slept => outbox.fail(failure::stopping()),
+        End::ClientLeft => drop(outbox),
+    }
+}

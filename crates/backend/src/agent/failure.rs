@@ -1,0 +1,126 @@
+//! What goes wrong with an agent, as errors a client can act on.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use toolgate_dialect::claude_stream_json::Outcome;
+use toolgate_model::{ErrorKind, GrammarError, TurnError};
+
+/// How a turn ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The agent had said what it wanted.
+    Complete,
+    /// It had used up its model calls; send the conversation back to go on (M7).
+    Paused,
+}
+
+/// How a turn ended, or the error it ended in.
+pub(super) fn of(outcome: &Outcome) -> Result<Ending, TurnError> {
+    let told = told(outcome);
+    match outcome.subtype.as_str() {
+        "success" if !outcome.is_error => Ok(Ending::Complete),
+        "error_max_turns" => Ok(Ending::Paused),
+        "error_max_budget_usd" => {
+            Err(TurnError::new(ErrorKind::Billing, format!("the agent's budget is used up: {told}")))
+        }
+        _ => Err(match outcome.api_status {
+            Some(status) => host_failure(status, &told),
+            None if told.contains("/login") || told.contains("API key") => TurnError::new(
+                ErrorKind::Authentication,
+                format!(
+                    "the agent is not logged in ({told}); give it a key in `env` of its [agents] section"
+                ),
+            ),
+            None => TurnError::upstream(format!("the agent's turn failed: {told}")),
+        }),
+    }
+}
+
+/// The model's host failed (X28: the status stays).
+fn host_failure(status: u16, told: &str) -> TurnError {
+    let mut error = TurnError::new(ErrorKind::from_status(status), told);
+    error.status =
+        Some(status).filter(|status| *status != error.kind.status() && (400..600).contains(status));
+    error
+}
+
+/// A turn that waited for the client ended without it.
+pub(super) fn ended_early(outcome: &Outcome) -> TurnError {
+    TurnError::upstream(format!("the agent gave up waiting for its tools: {}", told(outcome)))
+}
+
+/// The program did not take its first line.
+pub(super) fn refused_opening(why: &str) -> TurnError {
+    TurnError::upstream(format!(
+        "the agent's program could not be set up: {why}; `toolgate doctor` checks its version"
+    ))
+}
+
+/// Events made no sense as a whole.
+pub(super) fn out_of_order(error: GrammarError) -> TurnError {
+    TurnError::upstream("the agent's reply makes no sense as a whole; try again").caused_by(error)
+}
+
+/// The program could not be started.
+pub(super) fn cannot_start(program: &Path, error: io::Error) -> TurnError {
+    let shown = program.display();
+    let advice = if error.kind() == io::ErrorKind::NotFound {
+        "install Claude Code, or name the program in `command`"
+    } else {
+        "check that the program may be run, and the agent's `workdir`"
+    };
+    TurnError::new(ErrorKind::Unavailable, format!("starting the agent's program {shown} failed: {advice}"))
+        .caused_by(error)
+}
+
+/// The program ended in the middle.
+pub(super) fn ended(status: Option<ExitStatus>, complaint: &str) -> TurnError {
+    let how = status.map_or_else(|| "without a word".to_owned(), |status| status.to_string());
+    let said = if complaint.is_empty() { String::new() } else { format!("; it said: {complaint}") };
+    TurnError::upstream(format!(
+        "the agent's program ended in the middle of the turn ({how}){said}; send the request again"
+    ))
+}
+
+/// The program says nothing any more.
+pub(super) fn silent() -> TurnError {
+    TurnError::new(
+        ErrorKind::Timeout,
+        "the agent's program says nothing any more and was ended; send the request again",
+    )
+}
+
+/// A line that nobody can read.
+pub(super) fn broken(error: impl std::error::Error + Send + Sync + 'static) -> TurnError {
+    TurnError::upstream("the agent's program wrote a line that cannot be read; send the request again")
+        .caused_by(error)
+}
+
+/// All processes are busy and enough requests wait for one.
+pub(super) fn too_many_wait() -> TurnError {
+    TurnError::new(
+        ErrorKind::RateLimited,
+        "all agent processes are busy and many requests wait; try again in a moment",
+    )
+}
+
+/// No process became free in time.
+pub(super) fn no_process_in_time() -> TurnError {
+    TurnError::new(
+        ErrorKind::Overloaded,
+        "no agent process became free in time; try again, or raise `max` of the agent",
+    )
+}
+
+/// The gateway ends.
+pub(super) fn stopping() -> TurnError {
+    TurnError::new(ErrorKind::Unavailable, "the gateway is shutting down; send the request again in a moment")
+}
+
+fn told(outcome: &Outcome) -> String {
+    let text = outcome.text.iter().chain(&outcome.errors).filter(|text| !text.is_empty());
+    let joined = text.cloned().collect::<Vec<_>>().join("; ");
+    if joined.is_empty() { outcome.subtype.clone() } else { joined }
+}

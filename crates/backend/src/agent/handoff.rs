@@ -1,0 +1,74 @@
+//! Calls handed to the client, each exactly once: which are outstanding, which the program has asked for, and which
+//! results are there (B5). A result answers its call the moment both are known, in whatever order they come.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use toolgate_dialect::claude_stream_json::{HeldCall, RequestId, call_answer, call_failure, write};
+use toolgate_model::ToolOutcome;
+
+/// The calls of one assistant message that are the client's to run.
+#[derive(Debug, Default)]
+pub(super) struct Handoff {
+    /// In the model's order.
+    calls: Vec<String>,
+    /// Asked for by the program, waiting for a result.
+    parked: HashMap<String, (RequestId, HeldCall)>,
+    /// Sent by the client, waiting for the program.
+    results: HashMap<String, CallResult>,
+}
+
+/// What a client's tool gave, as a tool server says it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CallResult {
+    pub(super) content: Value,
+    pub(super) outcome: ToolOutcome,
+}
+
+impl Handoff {
+    /// The model has called one of the client's tools.
+    pub(super) fn called(&mut self, call: &str) {
+        self.calls.push(call.to_owned());
+    }
+
+    pub(super) fn calls(&self) -> &[String] {
+        &self.calls
+    }
+
+    /// The program asks for a call's result: the line that answers it, if it can be answered now.
+    pub(super) fn asked(&mut self, request: RequestId, held: HeldCall) -> Option<String> {
+        if !self.calls.contains(&held.call) {
+            // Nobody has shown this call to the client: a sub-agent made it, and sub-agents talk to no client.
+            let why = "Only the main conversation can call this tool. Return to it and call the tool there.";
+            return Some(write::answer_tool_server(&request, &call_failure(&held, why)));
+        }
+        if let Some(result) = self.results.remove(&held.call) {
+            return Some(answer(&request, &held, &result));
+        }
+        self.parked.insert(held.call.clone(), (request, held));
+        None
+    }
+
+    /// The client's results: the lines that answer what the program has asked for already.
+    pub(super) fn deliver(&mut self, results: Vec<(String, CallResult)>) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (call, result) in results {
+            match self.parked.remove(&call) {
+                Some((request, held)) => lines.push(answer(&request, &held, &result)),
+                None => {
+                    self.results.insert(call, result);
+                }
+            }
+        }
+        lines
+    }
+
+    /// The next message of the model begins: what was called before is answered.
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+fn answer(request: &RequestId, held: &HeldCall, result: &CallResult) -> String {
+    write::answer_tool_server(request, &call_answer(held, &result.content, result.outcome))
+}

@@ -1,0 +1,277 @@
+//! What a request means for an agent: how its process is started and opened, which tools it gets, and which lines
+//! carry the conversation. The Messages dialect writes the request, so nothing is mapped twice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolgate_dialect::claude_stream_json::write::{Opening, SystemPrompt};
+use toolgate_dialect::claude_stream_json::{AgentTools, Script, result_content, script};
+use toolgate_dialect::{UpstreamDialect, registry};
+use toolgate_model::lineage::Lineage;
+use toolgate_model::{
+    Choice, ErrorKind, Losses, Message, OutputFormat, Parallel, ReasoningRequest, Sampling, ToolChoice,
+    ToolOutcome, Translated, TurnError, TurnRequest,
+};
+
+use super::config::{AgentConfig, AgentModel, Builtins, SystemMode};
+use super::handoff::CallResult;
+use super::launch::{Launch, Thinking};
+use super::reply::{JoinedReply, Prose};
+use crate::http::ClientCalls;
+use crate::turn::Turn;
+
+/// What a request means for an agent.
+pub(super) struct Plan {
+    pub(super) launch: Launch,
+    pub(super) opening: Opening,
+    /// The model to think with, where it is not the agent's usual one.
+    pub(super) model: Option<String>,
+    pub(super) tools: AgentTools,
+    pub(super) lineage: Lineage,
+    pub(super) losses: Losses,
+    client_calls: ClientCalls,
+    dialect: &'static dyn UpstreamDialect,
+    /// Without what an agent cannot take.
+    request: TurnRequest,
+    messages: Vec<Value>,
+}
+
+impl Plan {
+    pub(super) fn new(turn: &Turn, config: &AgentConfig) -> Result<Self, TurnError> {
+        let dialect = messages_dialect()?;
+        let mut losses = Losses::default();
+        let request = without_the_unsayable(&turn.request, &mut losses);
+        let written = dialect.write_request(&request)?;
+        losses.append(written.losses);
+        let mut body: Value =
+            serde_json::from_slice(&written.body).map_err(|error| unreadable().caused_by(error))?;
+        let enabled = enabled_builtins(&config.builtins);
+        let offered = body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let Translated { value: tools, losses: untold } = AgentTools::new(offered, &enabled);
+        losses.append(untold);
+        let launch = launch(&turn.request, config, &tools, &mut losses);
+        let opening = Opening {
+            system: system(&body["system"], config.system),
+            aliases: tools.aliases(),
+            schema: schema(&turn.request.output),
+        };
+        let scope = format!("{}\n{}", turn.caller, turn.request.model);
+        Ok(Self {
+            launch,
+            opening,
+            model: match &config.model {
+                AgentModel::Own => turn.model.as_ref().map(|model| model.as_str().to_owned()),
+                AgentModel::Gateway(_) => None,
+            },
+            tools,
+            lineage: Lineage::of(&scope, &turn.request.messages),
+            losses,
+            client_calls: ClientCalls::new(written.names, &turn.request),
+            dialect,
+            messages: match body["messages"].take() {
+                Value::Array(messages) => messages,
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                    Vec::new()
+                }
+            },
+            request,
+        })
+    }
+
+    /// The whole conversation, for a process that knows nothing of it.
+    pub(super) fn whole(&self, steps: BTreeMap<usize, Vec<Value>>) -> Result<Translated<Script>, TurnError> {
+        script(self.messages.clone(), &self.tools, steps)
+    }
+
+    /// What came after the first `count` messages, for a process that knows those (A3).
+    pub(super) fn since(&self, count: usize) -> Result<Translated<Script>, TurnError> {
+        let messages = self.written_from(count)?;
+        script(messages, &self.tools, BTreeMap::new())
+    }
+
+    /// The results that came after the first `count` messages, where they answer exactly these calls and can be said
+    /// to a live process as they are; `None` where only a fresh process gets them right.
+    pub(super) fn results(&self, count: usize, calls: &[String]) -> Option<Vec<(String, CallResult)>> {
+        let only_results = self
+            .request
+            .messages
+            .get(count..)?
+            .iter()
+            .all(|message| matches!(message, Message::ToolResults(_)));
+        let with_their_calls = self.written_from(count.checked_sub(1)?).ok()?;
+        let answers = with_their_calls.last()?["content"].as_array()?;
+        if !only_results || answers.len() != calls.len() {
+            return None;
+        }
+        let mut results = Vec::with_capacity(calls.len());
+        for call in calls {
+            let block = answers.iter().find(|block| block["tool_use_id"] == call.as_str())?;
+            let outcome = if block["is_error"] == true { ToolOutcome::Error } else { ToolOutcome::Success };
+            results.push((call.clone(), CallResult { content: result_content(block)?, outcome }));
+        }
+        Some(results)
+    }
+
+    /// Begins the reply.
+    pub(super) fn reply(&self) -> JoinedReply {
+        let prose = if self.opening.schema.is_some() { Prose::Hidden } else { Prose::Shown };
+        JoinedReply::new(self.dialect, self.tools.clone(), self.client_calls.clone(), prose)
+    }
+
+    fn written_from(&self, count: usize) -> Result<Vec<Value>, TurnError> {
+        let messages = self.request.messages.get(count..).unwrap_or_default().to_vec();
+        let part = TurnRequest { messages, ..TurnRequest::new(self.request.model.clone(), Vec::new()) };
+        let part = TurnRequest { tools: self.request.tools.clone(), ..part };
+        let written = self.dialect.write_request(&part)?;
+        let mut body: Value =
+            serde_json::from_slice(&written.body).map_err(|error| unreadable().caused_by(error))?;
+        Ok(serde_json::from_value(body["messages"].take()).unwrap_or_default())
+    }
+}
+
+/// The dialect in which the program talks with its model.
+pub(super) fn messages_dialect() -> Result<&'static dyn UpstreamDialect, TurnError> {
+    registry::find("anthropic-messages").map(|dialect| dialect.upstream).ok_or_else(unreadable)
+}
+
+fn unreadable() -> TurnError {
+    TurnError::new(ErrorKind::Internal, "writing the conversation for the agent failed; please report this")
+}
+
+/// Takes out what the program has no way to say, and reports it.
+fn without_the_unsayable(asked: &Arc<TurnRequest>, losses: &mut Losses) -> TurnRequest {
+    let mut request = TurnRequest::clone(asked);
+    let Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop } =
+        std::mem::take(&mut request.sampling);
+    let unsayable = [
+        ("temperature", temperature.is_some()),
+        ("top_p", top_p.is_some()),
+        ("top_k", top_k.is_some()),
+        ("frequency_penalty", frequency_penalty.is_some()),
+        ("presence_penalty", presence_penalty.is_some()),
+        ("seed", seed.is_some()),
+        ("stop", !stop.is_empty()),
+        ("max_tokens", request.max_output.take().is_some()),
+        ("user", request.user.take().is_some()),
+    ];
+    for (place, _) in unsayable.into_iter().filter(|(_, given)| *given) {
+        losses.add(place, "an agent chooses this itself");
+    }
+    if let Some(ReasoningRequest { effort: _, budget, mode: _, summary, extras }) = request.reasoning.take() {
+        for (place, given) in
+            [("thinking.budget_tokens", budget.is_some()), ("reasoning.summary", summary.is_some())]
+        {
+            if given {
+                losses.add(place, "an agent chooses this itself");
+            }
+        }
+        if !extras.is_empty() {
+            losses.add("reasoning", "an agent takes no more than the effort");
+        }
+    }
+    request.tool_choice = ToolChoice::default();
+    request.output = OutputFormat::Text;
+    request.samples = None;
+    request
+}
+
+fn launch(request: &TurnRequest, config: &AgentConfig, tools: &AgentTools, losses: &mut Losses) -> Launch {
+    let reasoning = request.reasoning.as_ref();
+    let off = |text: Option<&String>| text.is_some_and(|text| text == "disabled" || text == "none");
+    let is_off = reasoning.is_some_and(|asked| off(asked.mode.as_ref()) || off(asked.effort.as_ref()));
+    let effort = reasoning.and_then(|asked| asked.effort.clone()).filter(|_| !is_off);
+    let builtins = match (&config.builtins, tools.builtins.as_slice()) {
+        (Builtins::None, _) => Builtins::None,
+        (all, []) => all.clone(),
+        // A request that lists some of them gets those alone.
+        (Builtins::Default | Builtins::These(_), listed) => Builtins::These(listed.to_vec()),
+    };
+    let choice = tool_choice(&request.tool_choice, &builtins, tools, losses);
+    let forces =
+        choice.as_ref().is_some_and(|choice| matches!(choice["type"].as_str(), Some("any" | "tool")));
+    Launch {
+        builtins,
+        effort: effort.map(program_effort),
+        thinking: if is_off || forces { Thinking::Disabled } else { Thinking::Own },
+        extra_body: choice.map(|choice| json!({ "tool_choice": choice }).to_string()),
+    }
+}
+
+/// The program's word for an effort of another dialect.
+fn program_effort(effort: String) -> String {
+    if effort == "minimal" { "low".to_owned() } else { effort }
+}
+
+/// How tools are to be used, as the model's host is told with every request of the turn (A9).
+fn tool_choice(
+    asked: &ToolChoice,
+    builtins: &Builtins,
+    tools: &AgentTools,
+    losses: &mut Losses,
+) -> Option<Value> {
+    let mut choice = match &asked.choice {
+        None | Some(Choice::Auto) => json!({ "type": "auto" }),
+        Some(Choice::None) => json!({ "type": "none" }),
+        Some(Choice::Any) if *builtins == Builtins::None => json!({ "type": "any" }),
+        Some(Choice::Named(name, _)) if tools.own_name(&tools.visible_name(name.as_str())).is_some() => {
+            json!({ "type": "tool", "name": tools.visible_name(name.as_str()) })
+        }
+        Some(Choice::Any | Choice::Named(..) | Choice::Provider(_)) => {
+            // Forced at every step, an agent with tools of its own would never come to an end.
+            losses.add("tool_choice", "the agent's own tools cannot be forced: left to the model");
+            json!({ "type": "auto" })
+        }
+    };
+    let is_none = choice["type"] == "none";
+    if asked.parallel == Some(Parallel::Forbidden) && !is_none {
+        choice["disable_parallel_tool_use"] = json!(true);
+    }
+    (choice != json!({ "type": "auto" })).then_some(choice)
+}
+
+fn system(written: &Value, mode: SystemMode) -> SystemPrompt {
+    let blocks = written.as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str().map(str::to_owned));
+    match mode {
+        SystemMode::Replace => SystemPrompt::Replace(texts.collect()),
+        SystemMode::Append => {
+            let joined = texts.collect::<Vec<_>>().join("\n\n");
+            if joined.is_empty() { SystemPrompt::Own } else { SystemPrompt::Append(joined) }
+        }
+    }
+}
+
+fn schema(output: &OutputFormat) -> Option<Value> {
+    match output {
+        OutputFormat::Text => None,
+        OutputFormat::JsonObject => Some(json!({ "type": "object" })),
+        OutputFormat::JsonSchema(format) => Some(format.schema.to_value()),
+    }
+}
+
+/// The names by which a request lists built-in tools (A4).
+fn enabled_builtins(builtins: &Builtins) -> Vec<String> {
+    const DEFAULT: [&str; 15] = [
+        "Read",
+        "Write",
+        "Edit",
+        "MultiEdit",
+        "Bash",
+        "Glob",
+        "Grep",
+        "LS",
+        "WebFetch",
+        "WebSearch",
+        "TodoRead",
+        "TodoWrite",
+        "Task",
+        "Agent",
+        "NotebookEdit",
+    ];
+    match builtins {
+        Builtins::None => Vec::new(),
+        Builtins::Default => DEFAULT.map(str::to_owned).to_vec(),
+        Builtins::These(names) => names.clone(),
+    }
+}

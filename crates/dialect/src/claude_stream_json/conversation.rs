@@ -1,0 +1,194 @@
+//! A conversation, as the Messages API writes it, cut into the lines that put it into a fresh process.
+//!
+//! What a user says is data. The program would read `@path` and run `/command`: the first is switched off in its
+//! environment, the second by an empty text block, which is dropped before the model sees it.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Value, json};
+use toolgate_model::{Losses, Translated, TurnError};
+
+use super::tools::AgentTools;
+
+/// A conversation for a fresh process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Script {
+    /// What was said before, in order.
+    pub history: Vec<HistoryLine>,
+    /// What the model is to answer: the content of the last user message.
+    pub last: Value,
+}
+
+/// One message of the history.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HistoryLine {
+    /// Content of a user message.
+    User(Value),
+    /// Content of an assistant message.
+    Assistant(Value),
+}
+
+/// What stands for a call that the client left unanswered and talked on.
+const ABANDONED: &str = "The user did not run this call.";
+
+/// Cuts `messages` into lines, under the names the model knows. `steps` are what the program really did where the
+/// client saw one assistant message, by that message's number among the assistant's (B6): whole messages of the
+/// program's own history, its built-in calls and their results included.
+pub fn script(
+    messages: Vec<Value>,
+    tools: &AgentTools,
+    steps: BTreeMap<usize, Vec<Value>>,
+) -> Result<Translated<Script>, TurnError> {
+    let mut losses = Losses::default();
+    let mut turns = merged(put_in(steps, renamed(messages, tools)), &mut losses);
+    answer_all_calls(&mut turns, &mut losses)?;
+    let Some(Turn { role: Role::User, content: last }) = turns.pop() else {
+        return Err(TurnError::invalid_param(
+            "messages",
+            "messages: the last message must be the user's: an agent cannot continue an assistant message",
+        ));
+    };
+    let history = turns.into_iter().map(|turn| match turn.role {
+        Role::User => HistoryLine::User(Value::Array(as_data(turn.content))),
+        Role::Assistant => HistoryLine::Assistant(Value::Array(turn.content)),
+    });
+    let value = Script { history: history.collect(), last: Value::Array(as_data(last)) };
+    Ok(Translated { value, losses })
+}
+
+fn renamed(mut messages: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
+    for message in &mut messages {
+        if let Some(blocks) = message["content"].as_array_mut() {
+            for block in blocks {
+                tidy(block, tools);
+            }
+        }
+    }
+    messages
+}
+
+fn put_in(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<Value> {
+    if steps.is_empty() {
+        return messages;
+    }
+    let mut whole = Vec::with_capacity(messages.len());
+    let mut number = 0;
+    for message in messages {
+        let is_assistant = message["role"] == "assistant";
+        if !is_assistant {
+            whole.push(message);
+            continue;
+        }
+        match steps.remove(&number) {
+            Some(done) => whole.extend(done),
+            None => whole.push(message),
+        }
+        number += 1;
+    }
+    whole
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    User,
+    Assistant,
+}
+
+struct Turn {
+    role: Role,
+    content: Vec<Value>,
+}
+
+/// Messages of one speaker that follow one another are one turn.
+fn merged(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for mut message in messages {
+        let role = match message["role"].as_str() {
+            Some("assistant") => Role::Assistant,
+            Some("system") => {
+                losses.add(
+                    "messages[].system",
+                    "the agent takes instructions only above the conversation: said as the user",
+                );
+                Role::User
+            }
+            _ => Role::User,
+        };
+        let content = match message["content"].take() {
+            Value::Array(blocks) => blocks,
+            Value::String(text) => vec![json!({ "type": "text", "text": text })],
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
+        };
+        match turns.last_mut() {
+            Some(last) if last.role == role => last.content.extend(content),
+            _ => turns.push(Turn { role, content }),
+        }
+    }
+    turns
+}
+
+/// Cache marks are the program's own affair, and it knows our tools by other names.
+fn tidy(block: &mut Value, tools: &AgentTools) {
+    let Some(fields) = block.as_object_mut() else { return };
+    fields.shift_remove("cache_control");
+    if fields.get("type").is_some_and(|kind| kind == "tool_use") {
+        let name = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+        let visible = Value::from(tools.visible_name(name));
+        fields.insert("name".to_owned(), visible);
+    }
+    if let Some(Value::Array(parts)) = fields.get_mut("content") {
+        for part in parts.iter_mut().filter_map(Value::as_object_mut) {
+            part.shift_remove("cache_control");
+        }
+    }
+}
+
+/// The model's host wants a result for every call. A client that talked on without one has dropped the call; one
+/// that sent some results and not the others is told which are missing (B5).
+fn answer_all_calls(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnError> {
+    let last = turns.len().saturating_sub(1);
+    for index in 1..turns.len() {
+        let (before, after) = turns.split_at_mut(index);
+        let (Some(said), Some(answer)) = (before.last(), after.first_mut()) else { continue };
+        if said.role != Role::Assistant {
+            continue;
+        }
+        let calls = said.content.iter().filter(|block| block["type"] == "tool_use");
+        let answered: HashSet<&str> =
+            answer.content.iter().filter_map(|block| block["tool_use_id"].as_str()).collect();
+        let missing: Vec<String> = calls
+            .filter_map(|call| call["id"].as_str())
+            .filter(|id| !answered.contains(id))
+            .map(str::to_owned)
+            .collect();
+        if missing.is_empty() {
+            continue;
+        }
+        let only_results = answer.content.iter().all(|block| block["type"] == "tool_result");
+        if index == last && only_results {
+            return Err(TurnError::invalid_param(
+                "messages",
+                format!(
+                    "messages: results are missing for the calls {}: send them together with the others",
+                    missing.join(", ")
+                ),
+            ));
+        }
+        losses.add("tool calls without a result", "the conversation went on without them: told to the model");
+        let abandoned = missing.iter().map(|id| {
+            let content = json!([{ "type": "text", "text": ABANDONED }]);
+            json!({ "type": "tool_result", "tool_use_id": id, "is_error": true, "content": content })
+        });
+        answer.content.splice(0..0, abandoned);
+    }
+    Ok(())
+}
+
+fn as_data(mut content: Vec<Value>) -> Vec<Value> {
+    let is_command =
+        |block: &Value| block["text"].as_str().is_some_and(|text| text.trim_start().starts_with('/'));
+    if content.iter().any(is_command) {
+        content.push(json!({ "type": "text", "text": "" }));
+    }
+    content
+}

@@ -1,0 +1,312 @@
+//! One line from the program, as far as we must understand it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// What the program said.
+#[derive(Clone, Debug)]
+pub enum Line<'a> {
+    /// A turn begins; it comes before every turn. Names the program's version.
+    Init {
+        /// `2.1.197`; empty where the program does not say.
+        version: String,
+    },
+    /// One event of the model's stream, as the model's host sent it.
+    Event {
+        /// The event's JSON.
+        event: &'a str,
+        /// The call of a sub-agent whose stream it is; `None` for the conversation itself.
+        parent: Option<String>,
+    },
+    /// A finished block of the model's message, or a message the program made up to tell an error.
+    Assistant {
+        /// The message, with this block as its content.
+        message: Value,
+        /// The sub-agent's call.
+        parent: Option<String>,
+    },
+    /// Results that the program added to the conversation.
+    User {
+        /// The message.
+        message: Value,
+        /// The sub-agent's call.
+        parent: Option<String>,
+    },
+    /// A turn is over, or a quiet user line was taken.
+    Result(Box<Outcome>),
+    /// The program asks, and waits for our answer.
+    Request {
+        /// To be repeated in the answer.
+        id: RequestId,
+        /// What it asks.
+        ask: Ask,
+    },
+    /// The program answers what we asked.
+    Response {
+        /// The id of our request.
+        id: RequestId,
+        /// The answer, or why there is none.
+        outcome: Result<Value, String>,
+    },
+    /// The program no longer wants an answer.
+    Withdrawn(RequestId),
+    /// Nothing that matters to us.
+    Other,
+}
+
+/// Ties an answer to its question.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RequestId(String);
+
+impl RequestId {
+    /// Takes the text as it is.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What the program asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    /// A message to one of our tool servers.
+    ToolServer {
+        /// Which one.
+        server: String,
+        /// The JSON-RPC message.
+        message: Value,
+    },
+    /// May it use this tool?
+    Permission(PermissionAsk),
+    /// A form for the user, which nobody here can fill in.
+    Elicitation,
+    /// A hook of ours; we register none.
+    Hook,
+    /// A dialog that we never said we could show: the program wants silence then.
+    Dialog,
+    /// Something newer.
+    Unknown(String),
+}
+
+/// May the program use this tool?
+#[derive(Clone, Debug, PartialEq)]
+pub struct PermissionAsk {
+    /// The tool.
+    pub tool: String,
+    /// What it would do.
+    pub input: Value,
+    /// The call that waits.
+    pub call: Option<String>,
+    /// Changes of the rules the program proposes. Never to be echoed: one of them may open everything.
+    pub suggestions: Vec<Value>,
+    /// Why it asks.
+    pub reason: Option<String>,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// `success`, `error_max_turns`, `error_during_execution`, …
+    pub subtype: String,
+    /// True for failures of the model's host too, whose subtype is `success`.
+    pub is_error: bool,
+    /// Model calls in this turn; none for a quiet line.
+    pub turns: u64,
+    /// The last text, or what the host's failure was.
+    pub text: Option<String>,
+    /// The status the model's host failed with.
+    pub api_status: Option<u16>,
+    /// What else went wrong.
+    pub errors: Vec<String>,
+    /// The answer by the schema that was asked for.
+    pub structured: Option<Value>,
+    /// What the process has cost so far, in dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// A line that begins like an object and is none.
+#[derive(Debug, thiserror::Error)]
+#[error("the agent wrote a line that is no message: {shown}")]
+pub struct BrokenLine {
+    shown: String,
+    source: serde_json::Error,
+}
+
+impl<'a> Line<'a> {
+    /// Reads one line. Some builds print other things beside messages: what is no object is ignored.
+    pub fn read(line: &'a str) -> Result<Self, BrokenLine> {
+        if !line.starts_with('{') {
+            return Ok(Self::Other);
+        }
+        let broken = |source| BrokenLine { shown: line.chars().take(SHOWN_CHARS).collect(), source };
+        let head: Head<'_> = serde_json::from_str(line).map_err(broken)?;
+        Ok(match &*head.kind {
+            "stream_event" => match head.event {
+                Some(event) => Self::Event { event: event.get(), parent: head.parent_tool_use_id },
+                None => Self::Other,
+            },
+            "assistant" | "user" => {
+                let Some(message) = head.message else { return Ok(Self::Other) };
+                let message = serde_json::from_str(message.get()).map_err(broken)?;
+                let parent = head.parent_tool_use_id;
+                if head.kind == "assistant" {
+                    Self::Assistant { message, parent }
+                } else {
+                    Self::User { message, parent }
+                }
+            }
+            "system" if head.subtype.as_deref() == Some("init") => {
+                Self::Init { version: head.claude_code_version.unwrap_or_default() }
+            }
+            "result" => {
+                let result: ResultIn = serde_json::from_str(line).map_err(broken)?;
+                Self::Result(Box::new(result.into()))
+            }
+            "control_request" => match (head.request_id, head.request) {
+                (Some(id), Some(request)) => {
+                    Self::Request { id: RequestId(id), ask: read_ask(request).map_err(broken)? }
+                }
+                _ => Self::Other,
+            },
+            "control_response" => match head.response {
+                Some(response) => read_response(response).map_err(broken)?,
+                None => Self::Other,
+            },
+            "control_cancel_request" => {
+                head.request_id.map_or(Self::Other, |id| Self::Withdrawn(RequestId(id)))
+            }
+            _ => Self::Other,
+        })
+    }
+}
+
+/// How much of a broken line an error shows.
+const SHOWN_CHARS: usize = 200;
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    subtype: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    event: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    request: Option<&'a RawValue>,
+    #[serde(borrow)]
+    response: Option<&'a RawValue>,
+    parent_tool_use_id: Option<String>,
+    request_id: Option<String>,
+    claude_code_version: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RequestIn<'a> {
+    #[serde(borrow, default)]
+    subtype: Cow<'a, str>,
+    #[serde(default)]
+    server_name: String,
+    #[serde(default)]
+    message: Value,
+    #[serde(default)]
+    tool_name: String,
+    #[serde(default)]
+    input: Value,
+    tool_use_id: Option<String>,
+    #[serde(default)]
+    permission_suggestions: Option<Vec<Value>>,
+    decision_reason: Option<Value>,
+    description: Option<String>,
+}
+
+fn read_ask(request: &RawValue) -> Result<Ask, serde_json::Error> {
+    let request: RequestIn<'_> = serde_json::from_str(request.get())?;
+    Ok(match &*request.subtype {
+        "mcp_message" => Ask::ToolServer { server: request.server_name, message: request.message },
+        "can_use_tool" => Ask::Permission(PermissionAsk {
+            tool: request.tool_name,
+            input: request.input,
+            call: request.tool_use_id,
+            suggestions: request.permission_suggestions.unwrap_or_default(),
+            reason: request
+                .decision_reason
+                .and_then(|reason| reason.as_str().map(str::to_owned))
+                .or(request.description),
+        }),
+        "elicitation" => Ask::Elicitation,
+        "hook_callback" => Ask::Hook,
+        "request_user_dialog" => Ask::Dialog,
+        other => Ask::Unknown(other.to_owned()),
+    })
+}
+
+fn read_response(response: &RawValue) -> Result<Line<'static>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct ResponseIn<'a> {
+        #[serde(borrow, default)]
+        subtype: Cow<'a, str>,
+        #[serde(default)]
+        request_id: String,
+        #[serde(default)]
+        response: Value,
+        error: Option<Value>,
+    }
+    let response: ResponseIn<'_> = serde_json::from_str(response.get())?;
+    let outcome = match &*response.subtype {
+        "error" => Err(response.error.map_or_else(String::new, text_of)),
+        _ => Ok(response.response),
+    };
+    Ok(Line::Response { id: RequestId(response.request_id), outcome })
+}
+
+#[derive(Deserialize)]
+struct ResultIn {
+    #[serde(default)]
+    subtype: String,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(default)]
+    num_turns: u64,
+    result: Option<String>,
+    api_error_status: Option<u16>,
+    #[serde(default)]
+    errors: Vec<Value>,
+    structured_output: Option<Value>,
+    total_cost_usd: Option<f64>,
+}
+
+impl From<ResultIn> for Outcome {
+    fn from(result: ResultIn) -> Self {
+        Self {
+            subtype: result.subtype,
+            is_error: result.is_error,
+            turns: result.num_turns,
+            text: result.result,
+            api_status: result.api_error_status,
+            errors: result.errors.into_iter().map(text_of).collect(),
+            structured: result.structured_output,
+            cost_usd: result.total_cost_usd,
+        }
+    }
+}
+
+/// An error as the program tells it: mostly a text.
+fn text_of(error: Value) -> String {
+    if let Value::String(text) = error { text } else { error.to_string() }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,338 @@
+//! The codec against lines recorded from both generations of the program, and against hand-made odd cases.
+
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use toolgate_model::ToolOutcome;
+
+use super::*;
+
+const OLD: &str = include_str!("tests/fixtures/2.1.197.jsonl");
+const NEW: &str = include_str!("tests/fixtures/2.1.325.jsonl");
+
+/// One word for each line.
+fn told(recording: &str) -> String {
+    let words = recording.lines().map(|line| match Line::read(line).expect("a recorded line") {
+        Line::Init { version } => format!("init {version}"),
+        Line::Event { event, .. } => {
+            let event: Value = serde_json::from_str(event).expect("an event");
+            event["type"].as_str().expect("a type").to_owned()
+        }
+        Line::Assistant { message, .. } => format!("assistant {}", message["content"][0]["type"]),
+        Line::User { message, .. } => format!("user {}", message["content"][0]["tool_use_id"]),
+        Line::Result(outcome) => format!("result {} {:?}", outcome.subtype, outcome.structured),
+        Line::Request { ask: Ask::ToolServer { message, .. }, .. } => format!("mcp {}", message["method"]),
+        Line::Request { ask: Ask::Permission(ask), .. } => {
+            format!("permission {} {} {}", ask.tool, ask.input["command"], ask.suggestions.len())
+        }
+        Line::Request { ask, .. } => format!("{ask:?}"),
+        Line::Response { outcome, .. } => format!("response {}", outcome.is_ok()),
+        Line::Withdrawn(_) => "withdrawn".to_owned(),
+        Line::Other => "other".to_owned(),
+    });
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for word in words {
+        match counted.last_mut() {
+            Some((last, times)) if *last == word => *times += 1,
+            _ => counted.push((word, 1)),
+        }
+    }
+    let shown =
+        counted.into_iter().map(|(word, times)| if times > 1 { format!("{word} ×{times}") } else { word });
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "that is how `expect!` is used")]
+fn check(recording: &str, expect: Expect) {
+    expect.assert_eq(&told(recording));
+}
+
+#[test]
+fn every_line_of_the_older_program_is_understood() {
+    // B1
+    check(
+        OLD,
+        expect![[r#"
+        response true
+        mcp "initialize"
+        mcp "notifications/initialized"
+        mcp "tools/list"
+        init 2.1.197
+        other
+        message_start
+        content_block_start
+        content_block_delta
+        assistant "text"
+        content_block_stop
+        content_block_start
+        content_block_delta
+        assistant "tool_use"
+        permission Bash "touch /tmp/zz" 3
+        content_block_stop
+        content_block_start
+        content_block_delta
+        assistant "tool_use"
+        content_block_stop
+        message_delta
+        message_stop
+        mcp "tools/call"
+        user "toolu_b"
+        user "toolu_w"
+        other
+        message_start
+        content_block_start
+        content_block_delta
+        assistant "tool_use"
+        content_block_stop
+        user "toolu_s"
+        message_delta
+        message_stop
+        result success Some(Object {"x": Number(5)})"#]],
+    );
+}
+
+#[test]
+fn every_line_of_the_newer_program_is_understood() {
+    check(
+        NEW,
+        expect![[r#"
+        mcp "initialize"
+        response true
+        mcp "notifications/initialized"
+        other
+        mcp "tools/list"
+        other
+        init 2.1.325
+        other
+        message_start
+        content_block_start
+        content_block_delta
+        assistant "text"
+        content_block_stop
+        content_block_start
+        content_block_delta
+        assistant "tool_use"
+        content_block_stop
+        content_block_start
+        permission Bash "touch /tmp/zz" 3
+        content_block_delta
+        assistant "tool_use"
+        content_block_stop
+        message_delta
+        message_stop
+        user "toolu_b"
+        mcp "tools/call"
+        user "toolu_w"
+        other
+        message_start
+        content_block_start
+        content_block_delta
+        assistant "tool_use"
+        content_block_stop
+        message_delta
+        user "toolu_s"
+        message_stop
+        result success Some(Object {"x": Number(5)})"#]],
+    );
+}
+
+#[test]
+fn what_is_unknown_is_ignored_and_what_is_broken_is_an_error() {
+    for line in [
+        "Debugger attached.",
+        r#"{"type":"keep_alive"}"#,
+        r#"{"type":"system","subtype":"brand_new"}"#,
+        r#"{"type":"stream_event"}"#,
+        "{}",
+    ] {
+        assert!(matches!(Line::read(line), Ok(Line::Other)), "{line}");
+    }
+    let error = Line::read(r#"{"type":"result""#).unwrap_err().to_string();
+    assert!(error.contains(r#"{"type":"result""#), "{error}");
+    let newer = r#"{"type":"control_request","request_id":"r","request":{"subtype":"brand_new"}}"#;
+    assert!(
+        matches!(Line::read(newer), Ok(Line::Request { ask: Ask::Unknown(name), .. }) if name == "brand_new")
+    );
+}
+
+fn tools(list: Value, enabled: &[&str]) -> AgentTools {
+    let Value::Array(list) = list else { panic!("a list of tools") };
+    let enabled: Vec<String> = enabled.iter().map(|name| (*name).to_owned()).collect();
+    AgentTools::new(&list, &enabled).value
+}
+
+fn tool(name: &str) -> Value {
+    json!({ "name": name, "description": "d", "input_schema": { "type": "object" } })
+}
+
+#[test]
+fn names_go_both_ways_without_collisions() {
+    let long = "x".repeat(80);
+    let names = ["get_weather", "mcp__client__get_weather", "a.b", "a_b", "a b", "Bash", &long];
+    let known = tools(names.map(tool).to_vec().into(), &["Read"]);
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        let visible = known.visible_name(name);
+        assert!(visible.starts_with(PREFIX) && visible.len() <= 64, "{visible}");
+        assert_eq!(known.own_name(&visible), Some(name), "{visible}");
+        assert!(seen.insert(visible));
+    }
+    assert_eq!(known.own_name("Bash"), Some("Bash"), "a model may say the bare name");
+    assert_eq!(known.own_name("Read"), None);
+    assert_eq!(known.visible_name("gone"), "mcp__client__gone");
+}
+
+#[test]
+fn a_tool_the_operator_enabled_is_the_built_in_one() {
+    // A4
+    let known = tools(json!([tool("Bash"), tool("look")]), &["Bash"]);
+    assert_eq!((known.builtins.as_slice(), known.served().len()), (&["Bash".to_owned()][..], 1));
+    assert_eq!(known.own_name("Bash"), None);
+}
+
+#[test]
+fn the_order_is_stable_and_a_long_description_is_whole() {
+    let mut long = tool("b");
+    let said = "ä".repeat(5000);
+    long["description"] = json!(said);
+    let known = tools(json!([long, tool("a")]), &[]);
+    let [first, second] = known.served() else { panic!("two tools") };
+    assert_eq!(first.entry()["name"], "a");
+    let shown = second.entry()["description"].as_str().unwrap();
+    assert!(shown.chars().count() <= 2048);
+    let rest = second.entry()["inputSchema"]["description"].as_str().unwrap();
+    let letters = shown.matches('ä').count() + rest.matches('ä').count();
+    assert_eq!(letters, said.chars().count());
+}
+
+#[test]
+fn a_providers_own_tool_is_a_reported_loss() {
+    let list = [json!({ "type": "web_search_20250305", "name": "web_search" })];
+    let made = AgentTools::new(&list, &[]);
+    assert!(made.losses.contains("tools[web_search]"));
+    assert!(made.value.served().is_empty());
+}
+
+#[test]
+fn the_tool_server_answers_every_method() {
+    let server = ToolServer::new(&tools(json!([tool("f")]), &[]));
+    let now = |message: Value| match server.answer(&message) {
+        ServerAnswer::Now(answer) => answer,
+        ServerAnswer::Held(call) => panic!("{call:?}"),
+    };
+    let opened = now(json!({ "id": 0, "method": "initialize", "params": { "protocolVersion": "x" } }));
+    assert_eq!(opened["result"]["protocolVersion"], "x");
+    let listed = now(json!({ "id": 1, "method": "tools/list" }));
+    assert_eq!(listed["result"]["tools"][0]["annotations"]["readOnlyHint"], true);
+    assert_eq!(now(json!({ "id": 2, "method": "ping" }))["result"], json!({}));
+    assert_eq!(now(json!({ "method": "notifications/initialized" }))["result"], json!({}));
+    assert_eq!(now(json!({ "id": 3, "method": "resources/list" }))["error"]["code"], -32601);
+    assert_eq!(now(json!({ "id": 4, "method": "tools/call", "params": {} }))["error"]["code"], -32602);
+    let meta = json!({ "claudecode/toolUseId": "toolu_A" });
+    let call = json!({ "id": 7, "method": "tools/call", "params": { "name": "f", "_meta": meta } });
+    let ServerAnswer::Held(held) = server.answer(&call) else { panic!("a held call") };
+    assert_eq!(held.call, "toolu_A");
+    let answer = call_answer(&held, &json!([{ "type": "text", "text": "ok" }]), ToolOutcome::Success);
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(7), &json!(false)));
+}
+
+#[test]
+fn results_are_said_live_only_where_that_is_exact() {
+    let text = json!([{ "type": "text", "text": "t" }]);
+    let image =
+        json!([{ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA" } }]);
+    let linked = json!([{ "type": "image", "source": { "type": "url", "url": "https://x" } }]);
+    assert_eq!(result_content(&json!({ "content": "t" })), Some(text.clone()));
+    assert_eq!(result_content(&json!({ "content": text, "is_error": true })), Some(text));
+    let said = json!([{ "type": "image", "data": "AA", "mimeType": "image/png" }]);
+    assert_eq!(result_content(&json!({ "content": image })), Some(said));
+    for inexact in [
+        json!({ "content": image, "is_error": true }),
+        json!({ "content": linked }),
+        json!({ "content": [] }),
+    ] {
+        assert_eq!(result_content(&inexact), None, "{inexact}");
+    }
+}
+
+#[test]
+fn a_conversation_becomes_lines() {
+    let known = tools(json!([tool("f")]), &[]);
+    let messages = json!([
+        { "role": "user", "content": [{ "type": "text", "text": "/help", "cache_control": {} }] },
+        { "role": "assistant", "content": [{ "type": "tool_use", "id": "c1", "name": "f", "input": {} }] },
+        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c1", "content": "r" }] },
+        { "role": "user", "content": "and now?" },
+    ]);
+    let Value::Array(messages) = messages else { panic!() };
+    let made = script(messages, &known, BTreeMap::new()).unwrap();
+    assert!(made.losses.is_empty());
+    let expected = Script {
+        history: vec![
+            HistoryLine::User(json!([{ "type": "text", "text": "/help" }, { "type": "text", "text": "" }])),
+            HistoryLine::Assistant(
+                json!([{ "type": "tool_use", "id": "c1", "name": "mcp__client__f", "input": {} }]),
+            ),
+        ],
+        last: json!([
+            { "type": "tool_result", "tool_use_id": "c1", "content": "r" },
+            { "type": "text", "text": "and now?" },
+        ]),
+    };
+    assert_eq!(made.value, expected);
+}
+
+fn calls_then(content: &Value) -> Result<Script, String> {
+    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "f", "input": {} });
+    let messages = vec![
+        json!({ "role": "user", "content": "go" }),
+        json!({ "role": "assistant", "content": [call("a"), call("b")] }),
+        json!({ "role": "user", "content": content }),
+    ];
+    script(messages, &AgentTools::default(), BTreeMap::new())
+        .map(|made| made.value)
+        .map_err(|error| error.message)
+}
+
+#[test]
+fn some_results_without_the_others_name_what_is_missing() {
+    // B5
+    let error =
+        calls_then(&json!([{ "type": "tool_result", "tool_use_id": "a", "content": "r" }])).unwrap_err();
+    assert!(error.contains("calls b:"), "{error}");
+}
+
+#[test]
+fn calls_that_the_user_talked_over_are_told_as_not_run() {
+    let made = calls_then(&json!("forget it")).unwrap();
+    let ids: Vec<&Value> = made.last.as_array().unwrap().iter().map(|block| &block["tool_use_id"]).collect();
+    assert_eq!(ids, [&json!("a"), &json!("b"), &Value::Null]);
+}
+
+#[test]
+fn an_agent_cannot_continue_an_assistant_message() {
+    let messages =
+        vec![json!({ "role": "user", "content": "x" }), json!({ "role": "assistant", "content": "y" })];
+    assert!(script(messages, &AgentTools::default(), BTreeMap::new()).is_err());
+}
+
+#[test]
+fn lines_are_single_and_complete() {
+    let id = RequestId::new("r1");
+    let opening = write::Opening {
+        system: write::SystemPrompt::Replace(Vec::new()),
+        aliases: vec!["f".into()],
+        schema: Some(json!({ "type": "object" })),
+    };
+    let line: Value = serde_json::from_str(&write::initialize(&id, &opening)).unwrap();
+    assert_eq!(line["request"]["systemPrompt"], json!([""]));
+    assert_eq!(line["request"]["toolAliases"], json!({ "f": "mcp__client__f" }));
+    let quiet = write::quiet_user("u-1", &json!("line\nbreak\u{2028}"));
+    assert!(!quiet.contains('\n'));
+    assert_eq!(serde_json::from_str::<Value>(&quiet).unwrap()["shouldQuery"], false);
+    let said: Value = serde_json::from_str(&write::assistant("a-b", "m", &json!([]))).unwrap();
+    assert_eq!(said["message"]["id"], "msg_ab");
+    let moved = write::for_this_session(json!({ "type": "setMode", "destination": "userSettings" }));
+    assert_eq!(moved["destination"], "session");
+}

@@ -1,0 +1,21 @@
+//! Claude Code behind the gateway: the real program, in every generation at hand, thinking with a scripted model.
+//!
+//! `cargo xtask test` installs the programs and names them in `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT`; without
+//! either, the tests here have nothing to run and pass.
+
+#[cfg(test)]
+mod calls;
+#[cfg(test)]
+mod client;
+#[cfg(test)]
+mod data;
+#[cfg(test)]
+mod failing;
+#[cfg(test)]
+#[path = "../service/gate.rs"]
+#[expect(dead_code, reason = "shared with the tests of other back ends, which use the rest")]
+mod gate;
+#[cfg(test)]
+mod resuming;
+#[cfg(test)]
+mod stage;
