@@ -33,8 +33,8 @@ HARD_TOOL = {
             "nullable_too": {"anyOf": [{"type": "string"}, {"type": "null"}]},
             "number_or_text": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
             "list_or_text": {"oneOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]},
-            "listed": {"enum": ["1", 1, None, True, "two words"]},
-            "maybe_listed": {"type": ["string", "null"], "enum": ["a", "null", None]},
+            "listed": {"enum": ["one", 1, None, True, "two words"]},
+            "maybe_listed": {"type": ["string", "null"], "enum": ["a", "b c", None]},
             "referred": {"$ref": "#/$defs/text"},
             "tree": {"$ref": "#/$defs/tree"},
             "anything": {},
@@ -90,7 +90,7 @@ def bfcl():
 
 
 def mcp_server():
-    tools = [(tool["name"], tool.get("description", ""), tool["inputSchema"]) for tool in listed_tools() + [HARD_TOOL]]
+    tools = [(tool["name"], tool.get("description", ""), tool["inputSchema"]) for tool in [HARD_TOOL] + listed_tools()]
     cases = []
     for name, _, schema in tools:
         for seed in range(CALLS_OF_A_TOOL):

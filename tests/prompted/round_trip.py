@@ -137,7 +137,8 @@ def main():
     passed = failed = 0
     with multiprocessing.Pool(WORKERS, start_worker) as pool:
         for title, chosen in ((f"BFCL, {contradictions} that contradict their schema left out", bfcl), ("MCP server", server)):
-            chosen = chosen[::EVERY]
+            # There are few cases of the server, and each of its tools is different.
+            chosen = chosen[:: EVERY if chosen is bfcl else max(1, EVERY // 8)]
             began, not_exact = time.monotonic(), 0
             for complaints in pool.imap_unordered(work, enumerate(chosen)):
                 not_exact += bool(complaints)

@@ -31,7 +31,10 @@ def calls(*rendered, before=""):
 def written(value, accepted):
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    if accepted != {"string"} and could_be_something_else(value):
+    if accepted == {"string", "null"} and value == "null":
+        return "<![CDATA[null]]>"
+    # A string is raw; where a number or a list could stand too, one that looks like it is written as JSON.
+    if not accepted <= {"string", "null"} and could_be_something_else(value):
         return json.dumps(value, ensure_ascii=False)
     # A value of several lines stands on lines of its own.
     return f"\n{value}\n" if "\n" in value or "\r" in value else value
