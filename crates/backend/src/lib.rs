@@ -21,7 +21,7 @@ mod prompted;
 mod route;
 mod turn;
 
-pub use agent::{Agents, Decider, Decision, DenyAll, Door, Question};
+pub use agent::{AgentRecord, Agents, Decider, Decision, DenyAll, Door, NoRecords, Question, Records};
 pub use http::{AssembleError, Tls};
 pub use nearest::nearest;
 pub use pattern::ModelPattern;

@@ -8,6 +8,7 @@
 //!
 //! Each worker thread has a runtime, a router and connections of its own, so a request never changes threads.
 
+mod agent_records;
 pub mod approval;
 mod clock;
 pub mod config;

@@ -17,10 +17,11 @@ use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-use toolgate_backend::config::BackendConfig;
-use toolgate_backend::{Agents, AssembleError, Router, Tls};
+use toolgate_backend::config::{AgentConfig, BackendConfig};
+use toolgate_backend::{Agents, AssembleError, Decider, Router, Tls};
 use toolgate_state::{Store, UsageLog};
 
+use crate::agent_records::StoredRecords;
 use crate::approval::Approvals;
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
@@ -87,8 +88,11 @@ impl Gateway {
     pub fn new(config: &GatewayConfig, backends: BackendConfig, parts: Parts) -> Result<Self, ServeError> {
         let tls = Tls::load()?;
         let approvals = Approvals::new(config.approvals.clone());
-        let agents = Agents::new(&backends.agents, |agent| Arc::new(approvals.in_folder(&agent.folder())))
-            .map_err(ServeError::Agents)?;
+        let records =
+            Arc::new(StoredRecords { store: Arc::clone(&parts.store), clock: Arc::clone(&parts.clock) });
+        let decider =
+            |agent: &AgentConfig| -> Arc<dyn Decider> { Arc::new(approvals.in_folder(&agent.folder())) };
+        let agents = Agents::new(&backends.agents, records, decider).map_err(ServeError::Agents)?;
         Router::assemble(&backends, &tls, &agents)?;
         let house_key = HouseKey::for_agents(&agents)?;
         let shared = Shared {
@@ -249,7 +253,10 @@ mod tests {
         let (going_on, first) = oneshot::channel();
         let (lost, second) = oneshot::channel();
         let address = "127.0.0.1:1".parse().expect("an address");
-        let agents = Arc::new(Agents::new(&[], |_| Arc::new(toolgate_backend::DenyAll)).expect("no agents"));
+        let agents = Arc::new(
+            Agents::new(&[], Arc::new(toolgate_backend::NoRecords), |_| Arc::new(toolgate_backend::DenyAll))
+                .expect("no agents"),
+        );
         let workers = vec![first, second];
         let running = Running { address, shutdown: CancellationToken::new(), workers, agents };
         drop(lost);

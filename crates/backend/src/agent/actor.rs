@@ -15,9 +15,10 @@ use toolgate_dialect::claude_stream_json::write::{self, AfterDenial};
 use toolgate_dialect::claude_stream_json::{Line, PermissionAsk, RequestId};
 use toolgate_model::TurnError;
 
-use super::core::{Core, Happening, Job};
+use super::core::Core;
 use super::decide::{Decision, Question};
 use super::failure;
+use super::job::{Happening, Job};
 use super::launch::{self, Launch};
 use super::pool::{Pool, ProcessId};
 use super::process::{PipeEvent, Process};
@@ -67,6 +68,9 @@ impl Actor {
                 tracing::debug!(agent = %self.pool.config().name, process = process.id(), "an agent process started");
                 let end = self.serve(&mut core, &mut process).await;
                 self.pool.gone(self.id);
+                if let Some(record) = core.cut_short() {
+                    self.pool.keep(record, || ());
+                }
                 tell(core, end);
                 process.end().await;
             }
@@ -135,13 +139,16 @@ impl Actor {
                         } {
                             match happening {
                                 Happening::FirstEvent => self.pool.refill(),
-                                Happening::Settled { standing, last, outbox } => {
+                                Happening::Settled { standing, last, outbox, record } => {
                                     // Noted before the client knows: its next request may come at once.
                                     self.pool.settle(self.id, standing);
-                                    outbox.send(last);
-                                    outbox.finish();
+                                    self.pool.keep(record, move || {
+                                        outbox.send(last);
+                                        outbox.finish();
+                                    });
                                     deadline = Deadline::Hold(Instant::now() + self.pool.config().pool.hold);
                                 }
+                                Happening::Learned(record) => self.pool.keep(record, || ()),
                                 Happening::Failed(error) => return End::Failed(error),
                                 Happening::Asked { id, ask } => decisions.push(self.decide(core, id, ask)),
                                 Happening::Withdrawn(id) => withdrawn.push(id),

@@ -2,77 +2,31 @@
 //! happenings out; nothing here waits for anything.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_dialect::claude_stream_json::write::{self, Opening};
+use toolgate_dialect::claude_stream_json::write;
 use toolgate_dialect::claude_stream_json::{
-    AgentTools, Ask, HistoryLine, Line, Outcome, PermissionAsk, RequestId, Script, ServerAnswer, ToolServer,
+    AgentTools, Ask, HistoryLine, Line, Outcome, RequestId, Script, ServerAnswer, ToolServer,
 };
-use toolgate_model::lineage::{Lineage, PrefixHash};
+use toolgate_model::lineage::Lineage;
 use toolgate_model::reply::Fold;
-use toolgate_model::{AssistantMessage, Extras, GrammarError, Message, StopReason, TurnError, TurnEvent};
+use toolgate_model::{AssistantMessage, Extras, GrammarError, Message, StopReason, TurnEvent};
 use uuid::Uuid;
 
 use super::failure;
-use super::handoff::{CallResult, Handoff};
+use super::handoff::Handoff;
+use super::job::{Beginning, Happening, Job, Kept, Notes, Settled, Work};
 use super::outbox::Outbox;
+use super::records::{self, AgentRecord, Done};
 use super::reply::{JoinedReply, Step};
+use super::steps::Steps;
 use crate::turn::Batch;
-
-/// One turn for a process.
-pub(super) struct Job {
-    pub(super) turn: Uuid,
-    pub(super) session: String,
-    pub(super) work: Work,
-    pub(super) reply: JoinedReply,
-    pub(super) lineage: Lineage,
-    pub(super) outbox: Outbox,
-}
-
-/// What there is to do.
-pub(super) enum Work {
-    /// Nothing is known yet: everything is told.
-    Fresh(Box<Beginning>),
-    /// The turn before is over: what is new is told.
-    Continue { script: Script },
-    /// The turn goes on with the client's results (A7).
-    Results(Vec<(String, CallResult)>),
-}
-
-/// Everything a fresh process is told.
-pub(super) struct Beginning {
-    pub(super) opening: Opening,
-    pub(super) model: Option<String>,
-    pub(super) tools: AgentTools,
-    pub(super) script: Script,
-}
-
-/// What the outside must know.
-pub(super) enum Happening {
-    /// The model answers.
-    FirstEvent,
-    /// The reply is complete; to be told to the client after it is noted where the process stands.
-    Settled { standing: Settled, last: Batch, outbox: Outbox },
-    /// The process is of no use any more; its turn has failed with this.
-    Failed(TurnError),
-    /// Somebody must decide.
-    Asked { id: RequestId, ask: PermissionAsk },
-    /// The decision is no longer wanted.
-    Withdrawn(RequestId),
-}
-
-/// Where a process stands between two requests.
-#[derive(Clone, Debug)]
-pub(super) struct Settled {
-    /// What was said so far, the reply included.
-    pub(super) after: PrefixHash,
-    /// The calls it waits for; none where the turn is over.
-    pub(super) calls: Vec<String>,
-}
 
 /// The state of a process.
 #[derive(Default)]
 pub(super) struct Core {
+    tools: AgentTools,
     server: ToolServer,
     opened: Opened,
     history: VecDeque<HistoryLine>,
@@ -82,6 +36,8 @@ pub(super) struct Core {
     question: Question,
     turn: Option<OpenTurn>,
     handoff: Handoff,
+    /// The turn that waits for its client, while built-in tools may still run.
+    held: Option<(Steps, Done, Kept)>,
     lines: Vec<String>,
 }
 
@@ -111,17 +67,20 @@ struct OpenTurn {
     reply: JoinedReply,
     fold: Fold,
     lineage: Lineage,
+    notes: Notes,
+    steps: Steps,
     outbox: Outbox,
 }
 
 impl Core {
     /// Begins a turn.
     pub(super) fn begin(&mut self, job: Job) {
-        let Job { turn, session, work, reply, lineage, outbox } = job;
+        let Job { turn, session, work, reply, lineage, notes, outbox } = job;
         match work {
             Work::Fresh(beginning) => {
                 let Beginning { opening, model, tools, script } = *beginning;
                 self.server = ToolServer::new(&tools);
+                self.tools = tools;
                 let id = fresh_id();
                 self.lines.push(write::initialize(&id, &opening));
                 self.opened = Opened::Asked(id);
@@ -136,7 +95,10 @@ impl Core {
                 self.question = Question::Sent;
             }
         }
-        self.turn = Some(OpenTurn { id: turn, session, reply, fold: Fold::new(), lineage, outbox });
+        self.held = None;
+        let steps = Steps::after(notes.earlier.clone());
+        self.turn =
+            Some(OpenTurn { id: turn, session, reply, fold: Fold::new(), lineage, notes, steps, outbox });
         self.advance();
     }
 
@@ -158,9 +120,15 @@ impl Core {
                 self.advance();
             }
             Line::Withdrawn(id) => return vec![Happening::Withdrawn(id)],
+            Line::Assistant { message, parent: None } => {
+                if let Some(turn) = &mut self.turn {
+                    turn.steps.assistant(&message, &self.tools);
+                }
+            }
+            Line::User { message, parent: None } => return self.results(&message),
             Line::Event { parent: Some(_), .. }
-            | Line::Assistant { .. }
-            | Line::User { .. }
+            | Line::Assistant { parent: Some(_), .. }
+            | Line::User { parent: Some(_), .. }
             | Line::Init { .. }
             | Line::Other => {}
         }
@@ -187,6 +155,24 @@ impl Core {
         self.turn.as_ref().map(|turn| (turn.id, turn.session.clone()))
     }
 
+    /// What was done of a turn that ends too soon, where it must not be done again.
+    pub(super) fn cut_short(&self) -> Option<Kept> {
+        let turn = self.turn.as_ref()?;
+        let steps = turn.steps.unseen();
+        if steps.is_empty() {
+            return None;
+        }
+        let done = Done { steps, said: Vec::new() };
+        let record = AgentRecord {
+            key: turn.notes.key,
+            after: None,
+            session: turn.session.clone(),
+            steps: done.write(),
+            reply: None,
+        };
+        Some(Kept { caller: Arc::clone(&turn.notes.caller), record })
+    }
+
     /// Takes the open turn's end to tell a failure.
     pub(super) fn abandon(&mut self) -> Option<Outbox> {
         self.turn.take().map(|turn| turn.outbox)
@@ -209,6 +195,20 @@ impl Core {
                 turn.outbox.asking();
             }
         }
+    }
+
+    /// Results of the program's own tools. Those of the client's are in the client's history.
+    fn results(&mut self, message: &Value) -> Vec<Happening> {
+        let theirs = self.handoff.calls();
+        if let Some(turn) = &mut self.turn {
+            turn.steps.user(message, theirs);
+        } else if let Some((steps, done, kept)) = &mut self.held {
+            steps.user(message, theirs);
+            done.steps = steps.unseen();
+            kept.record.steps = done.write();
+            return vec![Happening::Learned(kept.clone())];
+        }
+        Vec::new()
     }
 
     fn plan(&mut self, script: Script) {
@@ -312,9 +312,26 @@ impl Core {
                 return vec![Happening::Failed(error)];
             }
         };
-        let said = Message::Assistant(AssistantMessage { content: reply.blocks, extras: Extras::NONE });
-        let standing = Settled { after: turn.lineage.then(&said), calls: self.handoff.calls().to_vec() };
-        vec![Happening::Settled { standing, last: batch, outbox: turn.outbox }]
+        let said =
+            Message::Assistant(AssistantMessage { content: reply.blocks.clone(), extras: Extras::NONE });
+        let after = turn.lineage.then(&said);
+        let OpenTurn { session, notes, steps, outbox, .. } = turn;
+        let written = records::write_reply(&reply, &notes.request);
+        let mut done = Done { steps: steps.unseen(), said: notes.said };
+        if !done.said.is_empty() {
+            done.said.push(json!({ "role": "assistant", "content": written.to_value()["content"] }));
+        }
+        let record = AgentRecord {
+            key: notes.key,
+            after: Some(after),
+            session,
+            steps: done.write(),
+            reply: Some(written),
+        };
+        let kept = Kept { caller: notes.caller, record };
+        self.held = Some((steps, done, kept.clone()));
+        let standing = Settled { after, calls: self.handoff.calls().to_vec() };
+        vec![Happening::Settled { standing, last: batch, outbox, record: kept }]
     }
 
     fn asked(&mut self, id: RequestId, ask: Ask) -> Option<Happening> {

@@ -18,13 +18,16 @@ mod core;
 mod decide;
 mod failure;
 mod handoff;
+mod job;
 mod launch;
 mod outbox;
 mod plan;
 mod pool;
 mod process;
+mod records;
 mod reply;
 mod start;
+mod steps;
 
 use std::collections::HashMap;
 use std::io;
@@ -45,6 +48,7 @@ use crate::turn::{Answer, Backend, Turn};
 
 pub use self::decide::{Decider, Decision, DenyAll, Question};
 pub use self::launch::Door;
+pub use self::records::{AgentRecord, NoRecords, Records};
 
 /// All agents of a gateway, on a thread of their own: a session may be continued on any of the gateway's threads.
 pub struct Agents {
@@ -60,6 +64,7 @@ impl Agents {
     /// `decider` says who decides for each of them.
     pub fn new(
         configs: &[AgentConfig],
+        records: Arc<dyn Records>,
         decider: impl Fn(&AgentConfig) -> Arc<dyn Decider>,
     ) -> io::Result<Self> {
         let door = Arc::new(OnceLock::new());
@@ -77,7 +82,7 @@ impl Agents {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let surroundings =
-            Surroundings { runtime: handle, tasks: tasks.clone(), stopping: stopping.clone(), door };
+            Surroundings { records, runtime: handle, tasks: tasks.clone(), stopping: stopping.clone(), door };
         for config in configs {
             make_folders(config)?;
             let pool = Pool::new(config.clone(), decider(config), surroundings.clone());

@@ -1,14 +1,13 @@
 //! What a request means for an agent: how its process is started and opened, which tools it gets, and which lines
 //! carry the conversation. The Messages dialect writes the request, so nothing is mapped twice.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_dialect::claude_stream_json::write::{Opening, SystemPrompt};
-use toolgate_dialect::claude_stream_json::{AgentTools, Script, result_content, script};
+use toolgate_dialect::claude_stream_json::{AgentTools, OwnSteps, Script, result_content, script};
 use toolgate_dialect::{UpstreamDialect, registry};
-use toolgate_model::lineage::Lineage;
+use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{
     Choice, ErrorKind, Losses, Message, OutputFormat, Parallel, ReasoningRequest, Sampling, ToolChoice,
     ToolOutcome, Translated, TurnError, TurnRequest,
@@ -29,6 +28,9 @@ pub(super) struct Plan {
     pub(super) model: Option<String>,
     pub(super) tools: AgentTools,
     pub(super) lineage: Lineage,
+    /// Which request this is: the conversation, and everything that is asked about it. A client's helper may send the
+    /// same words with other instructions (M5).
+    pub(super) key: PrefixHash,
     pub(super) losses: Losses,
     client_calls: ClientCalls,
     dialect: &'static dyn UpstreamDialect,
@@ -57,6 +59,8 @@ impl Plan {
             schema: schema(&turn.request.output),
         };
         let scope = format!("{}\n{}", turn.caller, turn.request.model);
+        let asked = format!("{scope}\n{launch:?}\n{opening:?}\n{:?}\n{:?}", tools.served(), tools.builtins);
+        let key = Lineage::of(&asked, &turn.request.messages).whole();
         Ok(Self {
             launch,
             opening,
@@ -65,6 +69,7 @@ impl Plan {
                 AgentModel::Gateway(_) => None,
             },
             tools,
+            key,
             lineage: Lineage::of(&scope, &turn.request.messages),
             losses,
             client_calls: ClientCalls::new(written.names, &turn.request),
@@ -80,14 +85,14 @@ impl Plan {
     }
 
     /// The whole conversation, for a process that knows nothing of it.
-    pub(super) fn whole(&self, steps: BTreeMap<usize, Vec<Value>>) -> Result<Translated<Script>, TurnError> {
-        script(self.messages.clone(), &self.tools, steps)
+    pub(super) fn whole(&self, own: OwnSteps) -> Result<Translated<Script>, TurnError> {
+        script(self.messages.clone(), &self.tools, own)
     }
 
     /// What came after the first `count` messages, for a process that knows those (A3).
     pub(super) fn since(&self, count: usize) -> Result<Translated<Script>, TurnError> {
         let messages = self.written_from(count)?;
-        script(messages, &self.tools, BTreeMap::new())
+        script(messages, &self.tools, OwnSteps::default())
     }
 
     /// The results that came after the first `count` messages, where they answer exactly these calls and can be said
@@ -111,6 +116,11 @@ impl Plan {
             results.push((call.clone(), CallResult { content: result_content(block)?, outcome }));
         }
         Some(results)
+    }
+
+    /// The conversation as the Messages API writes it.
+    pub(super) fn messages(&self) -> &[Value] {
+        &self.messages
     }
 
     /// Begins the reply.

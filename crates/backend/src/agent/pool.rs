@@ -18,10 +18,11 @@ use toolgate_model::lineage::{Lineage, PrefixHash};
 
 use super::actor::{Actor, Command};
 use super::config::AgentConfig;
-use super::core::{Job, Settled};
 use super::decide::Decider;
 use super::failure;
+use super::job::{Job, Kept, Settled};
 use super::launch::{Door, Launch};
+use super::records::Records;
 
 /// How many requests may wait for a process.
 const MAX_WAITING: usize = 256;
@@ -43,6 +44,7 @@ pub(super) struct Pool {
 /// What all agents of a gateway share.
 #[derive(Clone)]
 pub(super) struct Surroundings {
+    pub(super) records: Arc<dyn Records>,
     pub(super) runtime: Handle,
     pub(super) tasks: TaskTracker,
     pub(super) stopping: CancellationToken,
@@ -125,6 +127,21 @@ impl Pool {
 
     pub(super) fn decider(&self) -> &Arc<dyn Decider> {
         &self.decider
+    }
+
+    pub(super) fn records(&self) -> &dyn Records {
+        &*self.surroundings.records
+    }
+
+    /// Keeps a record, and does what may be done only then.
+    pub(super) fn keep(&self, kept: Kept, then: impl FnOnce() + Send + 'static) {
+        let Kept { caller, record } = kept;
+        let keeping = self.surroundings.records.keep(&caller, record);
+        let task = async move {
+            keeping.await;
+            then();
+        };
+        drop(self.surroundings.tasks.spawn_on(task, &self.surroundings.runtime));
     }
 
     pub(super) fn stopping(&self) -> &CancellationToken {

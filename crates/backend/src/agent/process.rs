@@ -17,7 +17,7 @@ const MAX_STDERR_BYTES: usize = 4 * 1024;
 /// How much is read at a time.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How long the program may take to end its own tools before it is ended itself.
+/// How long a program that has closed its output may take to end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A running program.
@@ -112,19 +112,15 @@ impl Process {
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 
-    /// Ends the program and everything it started. Gives its status if it had ended by itself.
-    pub(super) async fn end(mut self) -> Option<ExitStatus> {
-        let ended = self.child.try_wait().ok().flatten();
-        // A closed input is the program's own sign to leave; the signal reaches its tools as well.
-        self.stdin = None;
-        signal_group(&self.child, Signal::Terminate);
-        if tokio::time::timeout(FAREWELL, self.child.wait()).await.is_err() {
-            signal_group(&self.child, Signal::Kill);
-            if let Err(error) = self.child.kill().await {
-                tracing::warn!(%error, "an agent's process could not be ended");
-            }
+    /// Ends the program and everything it started, at once: asked politely, it would first answer the calls it waits
+    /// for with an error of its own and ask its model again. It keeps nothing that could be lost.
+    pub(super) async fn end(mut self) {
+        if let Some(id) = self.child.id() {
+            kill_family(id);
         }
-        ended
+        if let Err(error) = self.child.kill().await {
+            tracing::debug!(%error, "an agent's process was gone already");
+        }
     }
 
     /// The status of a program that has closed its output.
@@ -158,26 +154,43 @@ async fn read_complaint(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -
     }
 }
 
-#[derive(Clone, Copy)]
-enum Signal {
-    Terminate,
-    Kill,
-}
-
+/// The process, its group, and what it started in groups of their own.
 #[cfg(unix)]
-fn signal_group(child: &Child, signal: Signal) {
-    let signal = match signal {
-        Signal::Terminate => rustix::process::Signal::TERM,
-        Signal::Kill => rustix::process::Signal::KILL,
-    };
-    // A child that was waited for has no id any more, so no stranger is ever hit.
-    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-    if let Some(group) = group
-        && let Err(error) = rustix::process::kill_process_group(group, signal)
-    {
-        tracing::debug!(%error, "an agent's process group was gone already");
-    }
+fn kill_family(id: u32) {
+    use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+    let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
+    // Children first: once their parent is gone, nobody knows whose they were.
+    let family = descendants(id);
+    let outcomes = pid(id).map(|group| kill_process_group(group, Signal::KILL)).into_iter();
+    let outcomes =
+        outcomes.chain(family.into_iter().filter_map(pid).map(|child| kill_process(child, Signal::KILL)));
+    let gone = outcomes.filter(Result::is_err).count();
+    tracing::trace!(gone, "an agent's processes were ended");
 }
 
 #[cfg(not(unix))]
-fn signal_group(_: &Child, _: Signal) {}
+fn kill_family(_: u32) {}
+
+/// Everything a process started that still runs, as far as the system tells.
+#[cfg(unix)]
+fn descendants(id: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut unseen = vec![id];
+    while let Some(parent) = unseen.pop() {
+        let children =
+            std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+        let ids = children.split_whitespace().filter_map(|child| child.parse::<u32>().ok());
+        for child in ids.take(MAX_FAMILY) {
+            found.push(child);
+            unseen.push(child);
+        }
+        if found.len() >= MAX_FAMILY {
+            break;
+        }
+    }
+    found
+}
+
+/// More processes than an agent's tools start.
+#[cfg(unix)]
+const MAX_FAMILY: usize = 10_000;

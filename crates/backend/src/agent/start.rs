@@ -1,49 +1,78 @@
-//! One turn: which process serves it, and with what.
+//! One turn: whether it was answered already, which process serves it, and with what.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use toolgate_model::{ErrorKind, Losses, TurnError};
+use toolgate_dialect::claude_stream_json::OwnSteps;
+use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError, TurnRequest};
 use uuid::Uuid;
 
-use super::core::{Beginning, Job, Work};
+use super::job::{Beginning, Job, Notes, Work};
 use super::outbox::{Asked, Inbox, outbox};
 use super::plan::Plan;
 use super::pool::{Claimed, Pool, Setup};
-use crate::turn::{Answer, AnswerBody, EventStream, Rescues, Turn};
+use super::records::{AgentRecord, Done, read_messages, read_reply};
+use super::steps::resumable;
+use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
 
 /// How many processes may be tried for one turn, each gone before it had asked the model.
 const MAX_TRIES: u32 = 3;
 
 /// Begins a turn; ready when the first event is there.
 pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result<Answer, TurnError> {
+    let answer = |losses, events| Answer {
+        upstream: name,
+        losses,
+        rescues: Rescues::default(),
+        body: AnswerBody::Events(events),
+    };
     let mut plan = Plan::new(&turn, pool.config())?;
+    let mut known = pool.records().of(&turn.caller, plan.key).await;
+    let mut turn = turn;
+    if known.is_none()
+        && let Some(whole) = with_its_history(&pool, &turn).await?
+    {
+        turn = whole;
+        plan = Plan::new(&turn, pool.config())?;
+        known = pool.records().of(&turn.caller, plan.key).await;
+    }
     let mut losses = std::mem::take(&mut plan.losses);
+    if let Some(AgentRecord { reply: Some(reply), session, .. }) = &known {
+        // B7: the client asks again for what was answered.
+        turn.session.tell(session);
+        let batch = Batch::from(read_reply(reply)?.into_events());
+        return Ok(answer(losses, Box::pin(stream::iter([Ok(batch)]))));
+    }
+    let unfinished =
+        known.map(|record| resumable(Done::read(&record.steps).steps, &plan.tools)).unwrap_or_default();
+    let memory = Memory::of(&pool, &plan, &turn).await;
     let setup = Setup {
         opening: plan.opening.clone(),
         model: plan.model.clone(),
         tools: plan.tools.clone(),
-        session: turn.session.asked().map_or_else(|| Uuid::now_v7().to_string(), str::to_owned),
+        session: turn.session.asked().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
     };
+    let own = OwnSteps { seen: memory.seen, unfinished };
     let mut tries = 0;
     loop {
-        let live = if tries == 0 { live(&pool, &plan, &setup, &mut losses) } else { None };
-        let (process, work, session) = match live {
-            Some(live) => live,
-            None => fresh(&pool, &plan, &setup, &turn, &mut losses).await?,
+        let may_be_live = tries == 0 && own.unfinished.is_empty();
+        let live = if may_be_live { live(&pool, &plan, &setup, &mut losses) } else { None };
+        let (process, work, session) = if let Some(live) = live {
+            live
+        } else {
+            // Known before a free process is waited for, so that the response can name it when it begins.
+            turn.session.tell(&setup.session);
+            fresh(&pool, &plan, &setup, own.clone(), &mut losses).await?
         };
         turn.session.tell(&session);
         let (outbox, inbox) = outbox();
         let (reply, lineage) = (plan.reply(), plan.lineage.clone());
-        process.begin(Job { turn: turn.id, session, work, reply, lineage, outbox });
+        let notes = notes(&plan, &turn, &own);
+        process.begin(Job { turn: turn.id, session, work, reply, lineage, notes, outbox });
         tries += 1;
         match first_event(inbox).await {
-            Ok(events) => {
-                let body = AnswerBody::Events(events);
-                return Ok(Answer { upstream: name, losses, rescues: Rescues::default(), body });
-            }
+            Ok(events) => return Ok(answer(losses, events)),
             Err((Asked::NotYet, error)) if error.kind == ErrorKind::Upstream && tries < MAX_TRIES => {
                 tracing::info!(id = %turn.id, %error, "an agent process was gone before it had asked; trying another");
             }
@@ -52,17 +81,85 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
     }
 }
 
+/// A client that names its session may send only what is new (E3): the turn with everything before it; `None` where
+/// it sent everything itself, or the session is new.
+async fn with_its_history(pool: &Pool, turn: &Turn) -> Result<Option<Turn>, TurnError> {
+    let Some(session) = turn.session.asked() else { return Ok(None) };
+    let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
+    if turn.request.messages.iter().any(is_reply) {
+        return Ok(None);
+    }
+    let Some(head) = pool.records().head(&turn.caller, session).await else { return Ok(None) };
+    let mut messages = read_messages(&Done::read(&head.steps).said)?;
+    if messages.is_empty() {
+        return Ok(None);
+    }
+    messages.extend(turn.request.messages.iter().cloned());
+    let request = Arc::new(TurnRequest { messages, ..TurnRequest::clone(&turn.request) });
+    Ok(Some(Turn { request, original: None, ..turn.clone() }))
+}
+
+/// What is remembered of this conversation.
+#[derive(Default)]
+struct Memory {
+    seen: std::collections::BTreeMap<usize, Vec<serde_json::Value>>,
+    session: Option<String>,
+}
+
+impl Memory {
+    async fn of(pool: &Pool, plan: &Plan, turn: &Turn) -> Self {
+        let said = turn.request.messages.iter().enumerate().filter(|(_, message)| says_something(message));
+        let replies: Vec<_> = said.map(|(index, _)| plan.lineage.at(index + 1)).collect();
+        if replies.is_empty() {
+            return Self::default();
+        }
+        let records = pool.records().after(&turn.caller, replies.clone()).await;
+        let mut memory = Self::default();
+        for record in records {
+            let steps = Done::read(&record.steps).steps;
+            let number = replies.iter().position(|reply| Some(*reply) == record.after);
+            if let Some(number) = number.filter(|_| !steps.is_empty()) {
+                memory.seen.insert(number, steps);
+            }
+            memory.session = Some(record.session);
+        }
+        memory
+    }
+}
+
+/// True for the assistant messages that are written out.
+fn says_something(message: &Message) -> bool {
+    let Message::Assistant(assistant) = message else { return false };
+    assistant.content.iter().any(|block| match block {
+        Block::Text(text) | Block::Refusal(text) => !text.text.is_empty(),
+        Block::Reasoning(_) | Block::Opaque(_) | Block::ToolCall(_) => true,
+    })
+}
+
+fn notes(plan: &Plan, turn: &Turn, own: &OwnSteps) -> Notes {
+    let said = if turn.session.asked().is_some() { plan.messages().to_vec() } else { Vec::new() };
+    Notes {
+        caller: Arc::clone(&turn.caller),
+        key: plan.key,
+        request: Arc::clone(&turn.request),
+        earlier: own.unfinished.clone(),
+        said,
+    }
+}
+
+fn new_session() -> String {
+    Uuid::now_v7().to_string()
+}
+
 /// A process that knows nothing yet, and everything it must be told.
 async fn fresh(
     pool: &Arc<Pool>,
     plan: &Plan,
     setup: &Setup,
-    turn: &Turn,
+    own: OwnSteps,
     losses: &mut Losses,
 ) -> Result<(Claimed, Work, String), TurnError> {
-    // Known before a free process is waited for, so that the response can name it when it begins.
-    turn.session.tell(&setup.session);
-    let script = plan.whole(BTreeMap::new())?;
+    let script = plan.whole(own)?;
     losses.append(script.losses);
     let process = pool.fresh(&plan.launch, setup.clone()).await?;
     let beginning = Beginning {

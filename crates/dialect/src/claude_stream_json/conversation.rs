@@ -31,16 +31,25 @@ pub enum HistoryLine {
 /// What stands for a call that the client left unanswered and talked on.
 const ABANDONED: &str = "The user did not run this call.";
 
-/// Cuts `messages` into lines, under the names the model knows. `steps` are what the program really did where the
-/// client saw one assistant message, by that message's number among the assistant's (B6): whole messages of the
-/// program's own history, its built-in calls and their results included.
+/// What the program did by itself: whole messages of its own history, built-in calls and their results included (B6).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnSteps {
+    /// What it really did where the client saw one assistant message, by that message's number among the assistant's.
+    pub seen: BTreeMap<usize, Vec<Value>>,
+    /// What it had done of the turn that is asked for again.
+    pub unfinished: Vec<Value>,
+}
+
+/// Cuts `messages` into lines, under the names the model knows.
 pub fn script(
     messages: Vec<Value>,
     tools: &AgentTools,
-    steps: BTreeMap<usize, Vec<Value>>,
+    own: OwnSteps,
 ) -> Result<Translated<Script>, TurnError> {
     let mut losses = Losses::default();
-    let mut turns = merged(put_in(steps, renamed(messages, tools)), &mut losses);
+    let mut whole = put_in(own.seen, renamed(messages, tools));
+    whole.extend(own.unfinished);
+    let mut turns = merged(whole, &mut losses);
     answer_all_calls(&mut turns, &mut losses)?;
     let Some(Turn { role: Role::User, content: last }) = turns.pop() else {
         return Err(TurnError::invalid_param(

@@ -1,7 +1,5 @@
 //! The codec against lines recorded from both generations of the program, and against hand-made odd cases.
 
-use std::collections::BTreeMap;
-
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use toolgate_model::ToolOutcome;
@@ -266,7 +264,7 @@ fn a_conversation_becomes_lines() {
         { "role": "user", "content": "and now?" },
     ]);
     let Value::Array(messages) = messages else { panic!() };
-    let made = script(messages, &known, BTreeMap::new()).unwrap();
+    let made = script(messages, &known, OwnSteps::default()).unwrap();
     assert!(made.losses.is_empty());
     let expected = Script {
         history: vec![
@@ -290,7 +288,7 @@ fn calls_then(content: &Value) -> Result<Script, String> {
         json!({ "role": "assistant", "content": [call("a"), call("b")] }),
         json!({ "role": "user", "content": content }),
     ];
-    script(messages, &AgentTools::default(), BTreeMap::new())
+    script(messages, &AgentTools::default(), OwnSteps::default())
         .map(|made| made.value)
         .map_err(|error| error.message)
 }
@@ -314,7 +312,33 @@ fn calls_that_the_user_talked_over_are_told_as_not_run() {
 fn an_agent_cannot_continue_an_assistant_message() {
     let messages =
         vec![json!({ "role": "user", "content": "x" }), json!({ "role": "assistant", "content": "y" })];
-    assert!(script(messages, &AgentTools::default(), BTreeMap::new()).is_err());
+    assert!(script(messages, &AgentTools::default(), OwnSteps::default()).is_err());
+}
+
+#[test]
+fn what_the_program_did_by_itself_takes_the_place_of_what_the_client_saw() {
+    // B6
+    let own = json!({ "type": "tool_use", "id": "b", "name": "Bash", "input": {} });
+    let done = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": "ok" });
+    let steps = vec![
+        json!({ "role": "assistant", "content": [own] }),
+        json!({ "role": "user", "content": [done("b")] }),
+        json!({ "role": "assistant", "content": [{ "type": "text", "text": "Done." }] }),
+    ];
+    let messages = vec![
+        json!({ "role": "user", "content": "go" }),
+        json!({ "role": "assistant", "content": "Done." }),
+        json!({ "role": "user", "content": "again" }),
+    ];
+    let unfinished = vec![
+        json!({ "role": "assistant", "content": [own] }),
+        json!({ "role": "user", "content": [done("b")] }),
+    ];
+    let seen = std::iter::once((0, steps)).collect();
+    let made = script(messages, &AgentTools::default(), OwnSteps { seen, unfinished }).unwrap().value;
+    assert_eq!(made.history.len(), 6);
+    assert_eq!(made.history[1], HistoryLine::Assistant(json!([own])));
+    assert_eq!(made.last, json!([done("b")]));
 }
 
 #[test]

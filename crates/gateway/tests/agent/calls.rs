@@ -54,7 +54,7 @@ async fn parallel_calls_come_once_each_and_pair_by_id_in_any_order() {
                 Piece::Call("toolu_b", WEATHER, json!({"city": "Rome"})),
                 Piece::Call("toolu_c", "mcp__client__get_time", json!({})),
             ]));
-            let reply = client.say(&stage.gate, "go").await;
+            let reply = client.say(&stage.gate, &format!("go {api:?}")).await;
             let ids: Vec<&str> = reply.calls.iter().map(|(id, _, _)| id.as_str()).collect();
             assert_eq!(ids, ["toolu_a", "toolu_b", "toolu_c"]);
             assert_eq!(stage.asked().len(), 1, "nothing is asked before the results are there");

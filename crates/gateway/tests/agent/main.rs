@@ -16,6 +16,10 @@ mod failing;
 #[expect(dead_code, reason = "shared with the tests of other back ends, which use the rest")]
 mod gate;
 #[cfg(test)]
+mod own_tools;
+#[cfg(test)]
+mod remembering;
+#[cfg(test)]
 mod resuming;
 #[cfg(test)]
 mod stage;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_backend::config::{AgentConfig, AgentName, BackendConfig, Via};
+use toolgate_backend::config::{AgentConfig, AgentName, BackendConfig, Builtins, Via};
+use toolgate_gateway::approval::{ApprovalConfig, Rule, Rules};
+use toolgate_gateway::config::GatewayConfig;
 use toolgate_testkit::{Received, Script, ScriptedUpstream};
 
 use crate::gate::{Gate, config, route};
@@ -30,6 +32,7 @@ pub(crate) struct Stage {
     answers: Arc<Mutex<VecDeque<Script>>>,
     forgotten: AtomicUsize,
     agent: AgentConfig,
+    config: GatewayConfig,
     folder: TempDir,
 }
 
@@ -52,6 +55,23 @@ impl Stage {
             agent.env.push((name.to_owned(), value.to_owned().into()));
         }
         change(&mut agent);
+        Self::over(model, agent, folder, config())
+    }
+
+    /// With rules for the agent's own tools.
+    pub(crate) async fn with_rules(program: &Path, tools: &[&str], rules: &[&str]) -> Self {
+        let mut stage = Self::with(program, |agent| {
+            agent.builtins = Builtins::These(tools.iter().map(|tool| (*tool).to_owned()).collect());
+        })
+        .await;
+        let rules = rules.iter().map(|rule| Rule::parse(rule).expect("a rule")).collect();
+        stage.config.approvals =
+            ApprovalConfig { timeout: Duration::from_millis(100), rules: Rules::new(rules) };
+        stage.restart().await;
+        stage
+    }
+
+    fn over(model: ScriptedUpstream, agent: AgentConfig, folder: TempDir, config: GatewayConfig) -> Self {
         let answers: Arc<Mutex<VecDeque<Script>>> = Arc::default();
         let queue = Arc::clone(&answers);
         model.always(move |request| {
@@ -64,8 +84,8 @@ impl Stage {
                 Script::json(400, r#"{"error":{"message":"the test expects no more questions"}}"#)
             })
         });
-        let gate = start(&agent);
-        Self { gate, model, answers, forgotten: AtomicUsize::new(0), agent, folder }
+        let gate = start(&agent, &config);
+        Self { config, gate, model, answers, forgotten: AtomicUsize::new(0), agent, folder }
     }
 
     /// What the model answers next.
@@ -75,7 +95,7 @@ impl Stage {
 
     /// The gateway as it is after a restart: nothing of the old one is left but its store.
     pub(crate) async fn restart(&mut self) {
-        let old = std::mem::replace(&mut self.gate, start(&self.agent));
+        let old = std::mem::replace(&mut self.gate, start(&self.agent, &self.config));
         old.running.stop().await.expect("it stops");
     }
 
@@ -106,6 +126,22 @@ impl Stage {
             }
         };
         tokio::time::timeout(PATIENCE, gone).await.expect("every process ends");
+    }
+
+    /// Returns when no process is left but the warm ones.
+    pub(crate) async fn until_idle(&self) {
+        let warm = self.agent.pool.warm;
+        let idle = async {
+            while self.processes().len() > warm {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, idle).await.expect("the process ends");
+    }
+
+    /// Where the agent works.
+    pub(crate) fn workdir(&self) -> PathBuf {
+        self.agent.folder()
     }
 
     /// What the model was asked to answer so far.
@@ -151,13 +187,13 @@ fn processes(agent: &AgentConfig) -> Vec<u32> {
     .collect()
 }
 
-fn start(agent: &AgentConfig) -> Gate {
+fn start(agent: &AgentConfig, config: &GatewayConfig) -> Gate {
     let backends = BackendConfig {
         agents: vec![agent.clone()],
         models: vec![route("agent", &[Via::Agent(AgentName::new("claude"))]), route("demo", &[Via::Demo])],
         ..BackendConfig::default()
     };
-    Gate::start(&config(), backends)
+    Gate::start(config, backends)
 }
 
 /// A message without what the program adds for itself: notes, cache marks and the prefix of tool names.
@@ -174,7 +210,10 @@ fn content(content: &Value) -> Value {
     let is_note =
         |block: &&Value| block["text"].as_str().is_some_and(|text| text.starts_with("<system-reminder>"));
     let blocks = content.as_array().expect("blocks").iter().filter(|block| !is_note(block));
-    blocks.map(block).collect()
+    // Results of one message come in the order in which they were ready: which that is means nothing.
+    let mut blocks: Vec<Value> = blocks.map(block).collect();
+    blocks.sort_by_key(|block| block["tool_use_id"].as_str().map_or_else(|| "~".to_owned(), str::to_owned));
+    Value::Array(blocks)
 }
 
 fn block(block: &Value) -> Value {

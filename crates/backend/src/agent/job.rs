@@ -1,0 +1,89 @@
+//! What a process is given to do, and what comes of it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolgate_dialect::claude_stream_json::write::Opening;
+use toolgate_dialect::claude_stream_json::{AgentTools, PermissionAsk, RequestId, Script};
+use toolgate_model::lineage::{Lineage, PrefixHash};
+use toolgate_model::{TurnError, TurnRequest};
+use uuid::Uuid;
+
+use super::handoff::CallResult;
+use super::outbox::Outbox;
+use super::records::AgentRecord;
+use super::reply::JoinedReply;
+use crate::turn::Batch;
+
+/// One turn for a process.
+pub(super) struct Job {
+    pub(super) turn: Uuid,
+    pub(super) session: String,
+    pub(super) work: Work,
+    pub(super) reply: JoinedReply,
+    pub(super) lineage: Lineage,
+    pub(super) notes: Notes,
+    pub(super) outbox: Outbox,
+}
+
+/// What a turn's record needs beside the reply.
+pub(super) struct Notes {
+    pub(super) caller: Arc<str>,
+    pub(super) key: PrefixHash,
+    pub(super) request: Arc<TurnRequest>,
+    /// What was done of this turn before it was cut short.
+    pub(super) earlier: Vec<Value>,
+    /// The conversation so far, where the client named the session.
+    pub(super) said: Vec<Value>,
+}
+
+/// What there is to do.
+pub(super) enum Work {
+    /// Nothing is known yet: everything is told.
+    Fresh(Box<Beginning>),
+    /// The turn before is over: what is new is told.
+    Continue { script: Script },
+    /// The turn goes on with the client's results (A7).
+    Results(Vec<(String, CallResult)>),
+}
+
+/// Everything a fresh process is told.
+pub(super) struct Beginning {
+    pub(super) opening: Opening,
+    pub(super) model: Option<String>,
+    pub(super) tools: AgentTools,
+    pub(super) script: Script,
+}
+
+/// What the outside must know.
+pub(super) enum Happening {
+    /// The model answers.
+    FirstEvent,
+    /// The reply is complete; to be told to the client after it is noted where the process stands.
+    Settled { standing: Settled, last: Batch, outbox: Outbox, record: Kept },
+    /// A turn whose reply is complete has done more.
+    Learned(Kept),
+    /// The process is of no use any more; its turn has failed with this.
+    Failed(TurnError),
+    /// Somebody must decide.
+    Asked { id: RequestId, ask: PermissionAsk },
+    /// The decision is no longer wanted.
+    Withdrawn(RequestId),
+}
+
+/// A record, and whose it is.
+#[derive(Clone)]
+pub(super) struct Kept {
+    pub(super) caller: Arc<str>,
+    pub(super) record: AgentRecord,
+}
+
+/// Where a process stands between two requests.
+
+#[derive(Clone, Debug)]
+pub(super) struct Settled {
+    /// What was said so far, the reply included.
+    pub(super) after: PrefixHash,
+    /// The calls it waits for; none where the turn is over.
+    pub(super) calls: Vec<String>,
+}

@@ -1,0 +1,99 @@
+//! What the agent did by itself in a turn: the messages of its own history, built-in calls and results included.
+
+use serde_json::{Value, json};
+use toolgate_dialect::claude_stream_json::AgentTools;
+
+/// What stands for the result of a built-in call that was cut off.
+const INTERRUPTED: &str =
+    "The connection was cut while this ran. It may have run or not: look before you run it again.";
+
+/// The messages so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Steps {
+    messages: Vec<Value>,
+    /// The id of the model's message that was last added to.
+    open: Option<String>,
+    has_own_calls: bool,
+}
+
+impl Steps {
+    /// Goes on after steps of the same turn that were cut short.
+    pub(super) fn after(messages: Vec<Value>) -> Self {
+        let has_own_calls = !messages.is_empty();
+        Self { messages, open: None, has_own_calls }
+    }
+
+    /// A finished block of the model's message.
+    pub(super) fn assistant(&mut self, message: &Value, tools: &AgentTools) {
+        let Some(blocks) = message["content"].as_array() else { return };
+        let is_own = |block: &Value| {
+            block["type"] == "tool_use"
+                && block["name"].as_str().is_some_and(|name| tools.own_name(name).is_none())
+        };
+        self.has_own_calls |= blocks.iter().any(is_own);
+        let id = message["id"].as_str().map(str::to_owned);
+        let last = self.messages.last_mut().filter(|last| last["role"] == "assistant" && self.open == id);
+        match last.and_then(|last| last["content"].as_array_mut()) {
+            Some(content) => content.extend(blocks.iter().cloned()),
+            None => self.messages.push(json!({ "role": "assistant", "content": blocks })),
+        }
+        self.open = id;
+    }
+
+    /// Results that the program added, but for those of the client's calls.
+    pub(super) fn user(&mut self, message: &Value, theirs: &[String]) {
+        let Some(blocks) = message["content"].as_array() else { return };
+        let is_own = |block: &&Value| {
+            let id = block["tool_use_id"].as_str();
+            block["type"] == "tool_result" && !theirs.iter().any(|call| Some(call.as_str()) == id)
+        };
+        let results: Vec<Value> = blocks.iter().filter(is_own).cloned().collect();
+        if results.is_empty() {
+            return;
+        }
+        match self.messages.last_mut().filter(|last| last["role"] == "user") {
+            Some(last) => {
+                if let Some(content) = last["content"].as_array_mut() {
+                    content.extend(results);
+                }
+            }
+            None => self.messages.push(json!({ "role": "user", "content": results })),
+        }
+    }
+
+    /// The messages, where the client has not seen all of it.
+    pub(super) fn unseen(&self) -> Vec<Value> {
+        if self.has_own_calls { self.messages.clone() } else { Vec::new() }
+    }
+}
+
+/// Makes steps of a turn that was cut short fit to go on from: nothing that had run is run again (B7).
+pub(super) fn resumable(mut steps: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
+    let Some(last) = steps.last_mut().filter(|last| last["role"] == "assistant") else { return steps };
+    // The client has not seen its own calls of that message: the model must make them again.
+    let is_own_call = |block: &Value| {
+        block["type"] == "tool_use"
+            && block["name"].as_str().is_some_and(|name| tools.own_name(name).is_none())
+    };
+    let calls: Vec<Value> = last["content"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|block| is_own_call(block))
+        .cloned()
+        .collect();
+    if calls.is_empty() {
+        steps.pop();
+        return steps;
+    }
+    if let Some(content) = last["content"].as_array_mut() {
+        content.retain(|block| block["type"] != "tool_use" || is_own_call(block));
+    }
+    let result = |call: &Value| {
+        let content = json!([{ "type": "text", "text": INTERRUPTED }]);
+        json!({ "type": "tool_result", "tool_use_id": call["id"], "is_error": true, "content": content })
+    };
+    let results: Vec<Value> = calls.iter().map(result).collect();
+    steps.push(json!({ "role": "user", "content": results }));
+    steps
+}
