@@ -84,15 +84,23 @@ fn mentions<'a>(tools: &'a [Tool], asked: &'a str) -> Vec<(&'a Tool, &'a str)> {
     let mut found: Vec<(usize, usize, &Tool)> = Vec::new();
     for tool in tools {
         let Some(name) = tool.name().filter(|name| !name.is_empty()) else { continue };
-        for (start, _) in asked.match_indices(name) {
-            if is_whole_name(asked, start, start + name.len()) {
-                found.push((start, start + name.len(), tool));
+        for name in [Some(name), short_name(name)].into_iter().flatten() {
+            for (start, _) in asked.match_indices(name) {
+                if is_whole_name(asked, start, start + name.len()) {
+                    found.push((start, start + name.len(), tool));
+                }
             }
         }
     }
     found.sort_by_key(|(start, ..)| *start);
     let ends: Vec<usize> = found.iter().skip(1).map(|(start, ..)| *start).chain([asked.len()]).collect();
     found.into_iter().zip(ends).map(|((_, end, tool), next)| (tool, &asked[end.min(next)..next])).collect()
+}
+
+/// What people call a tool that an agent offers as `mcp__SERVER__TOOL`.
+fn short_name(name: &str) -> Option<&str> {
+    let (_, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
+    (!tool.is_empty()).then_some(tool)
 }
 
 /// `get_weather` does not occur in `get_weather_history`.
@@ -200,12 +208,14 @@ fn last_user_text(request: &TurnRequest) -> String {
 }
 
 fn text_of(parts: &[Part]) -> String {
-    let texts = parts.iter().map(|part| match part {
-        Part::Text(text) => text.text.as_str(),
-        Part::Image(_) => "(an image)",
-        Part::Document(_) => "(a document)",
-        Part::Audio(_) => "(a recording)",
-        Part::Opaque(_) => "(something I do not know)",
+    let texts = parts.iter().filter_map(|part| match part {
+        // A note that an agent adds to what its user said.
+        Part::Text(text) if text.text.starts_with("<system-reminder>") => None,
+        Part::Text(text) => Some(text.text.as_str()),
+        Part::Image(_) => Some("(an image)"),
+        Part::Document(_) => Some("(a document)"),
+        Part::Audio(_) => Some("(a recording)"),
+        Part::Opaque(_) => Some("(something I do not know)"),
     });
     texts.collect::<Vec<_>>().join(" ")
 }

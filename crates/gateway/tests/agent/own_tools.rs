@@ -50,7 +50,7 @@ async fn an_agent_can_think_with_a_model_of_the_gateway() {
         let stage = Stage::with(&program, |agent| agent.model = AgentModel::Gateway("demo".to_owned())).await;
         for (api, delivery) in [(Api::Messages, Delivery::Streamed), (Api::Responses, Delivery::Whole)] {
             let mut client = Client::new(api, delivery);
-            let reply = client.say(&stage.gate, "What is the weather in Paris?").await;
+            let reply = client.say(&stage.gate, &format!("Please call get_weather for Paris. {api:?}")).await;
             let Some((id, name, _)) = reply.calls.first() else { panic!("no call in {reply:?}") };
             assert_eq!(name, "get_weather");
             let results: Vec<(&str, &str)> =
