@@ -72,3 +72,42 @@ impl Handoff {
 fn answer(request: &RequestId, held: &HeldCall, result: &CallResult) -> String {
     write::answer_tool_server(request, &call_answer(held, &result.content, result.outcome))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_dialect::claude_stream_json::{AgentTools, ServerAnswer, ToolServer};
+
+    use super::*;
+
+    fn held(call: &str) -> HeldCall {
+        let params = json!({ "_meta": { "claudecode/toolUseId": call } });
+        let message = json!({ "id": 1, "method": "tools/call", "params": params });
+        match ToolServer::new(&AgentTools::default()).answer(&message) {
+            ServerAnswer::Held(held) => held,
+            ServerAnswer::Now(answer) => panic!("{answer}"),
+        }
+    }
+
+    fn result(text: &str) -> CallResult {
+        CallResult { content: json!([{ "type": "text", "text": text }]), outcome: ToolOutcome::Success }
+    }
+
+    #[test]
+    fn a_result_answers_its_call_whichever_comes_first() {
+        let mut handoff = Handoff::default();
+        handoff.called("a");
+        handoff.called("b");
+        assert_eq!(handoff.asked(RequestId::new("1"), held("a")), None);
+        let lines = handoff.deliver(vec![("b".into(), result("two")), ("a".into(), result("one"))]);
+        assert!(matches!(&lines[..], [line] if line.contains("one")), "{lines:?}");
+        let line = handoff.asked(RequestId::new("2"), held("b")).expect("an answer at once");
+        assert!(line.contains("two"), "{line}");
+    }
+
+    #[test]
+    fn a_call_that_no_client_has_seen_is_refused() {
+        let line = Handoff::default().asked(RequestId::new("1"), held("x")).expect("an answer at once");
+        assert!(line.contains("Only the main conversation"), "{line}");
+    }
+}

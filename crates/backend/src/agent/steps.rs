@@ -97,3 +97,52 @@ pub(super) fn resumable(mut steps: Vec<Value>, tools: &AgentTools) -> Vec<Value>
     steps.push(json!({ "role": "user", "content": results }));
     steps
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools() -> AgentTools {
+        AgentTools::new(&[json!({ "name": "f", "input_schema": { "type": "object" } })], &[]).value
+    }
+
+    fn call(id: &str, name: &str) -> Value {
+        json!({ "type": "tool_use", "id": id, "name": name, "input": {} })
+    }
+
+    #[test]
+    fn blocks_of_one_message_stay_together_and_the_clients_results_are_left_out() {
+        let mut steps = Steps::default();
+        for block in [json!({ "type": "text", "text": "t" }), call("b", "Bash"), call("c", "mcp__client__f")]
+        {
+            steps.assistant(&json!({ "id": "m1", "content": [block] }), &tools());
+        }
+        for id in ["b", "c"] {
+            let result = json!({ "type": "tool_result", "tool_use_id": id, "content": "r" });
+            steps.user(&json!({ "content": [result] }), &["c".to_owned()]);
+        }
+        steps.assistant(&json!({ "id": "m2", "content": [{ "type": "text", "text": "u" }] }), &tools());
+        let lengths: Vec<usize> =
+            steps.unseen().iter().map(|step| step["content"].as_array().map_or(0, Vec::len)).collect();
+        assert_eq!(lengths, [3, 1, 1]);
+    }
+
+    #[test]
+    fn without_calls_of_its_own_there_is_nothing_the_client_has_not_seen() {
+        let mut steps = Steps::default();
+        steps.assistant(&json!({ "id": "m1", "content": [call("c", "mcp__client__f")] }), &tools());
+        assert!(steps.unseen().is_empty());
+    }
+
+    #[test]
+    fn a_call_that_was_cut_off_is_told_as_perhaps_run() {
+        let said =
+            json!({ "role": "assistant", "content": [call("b", "Bash"), call("c", "mcp__client__f")] });
+        let made = resumable(vec![said], &tools());
+        assert_eq!(made[0]["content"], json!([call("b", "Bash")]));
+        assert_eq!(made[1]["content"][0]["tool_use_id"], "b");
+        assert_eq!(made[1]["content"][0]["is_error"], true);
+        let unfinished = json!({ "role": "assistant", "content": [{ "type": "text", "text": "half a" }] });
+        assert!(resumable(vec![unfinished], &tools()).is_empty());
+    }
+}

@@ -6,6 +6,8 @@
     reason = "a test that cannot go on has failed"
 )]
 
+#[cfg(target_os = "linux")]
+mod agent;
 mod callers;
 mod commands;
 mod demo;

@@ -1,0 +1,76 @@
+//! The real Claude Code behind the real binary, thinking with the demo model: no account, no network. Named by
+//! `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT`, as `cargo xtask test` does; without either there is nothing to run.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::running::Running;
+
+/// The longest a busy machine may take to end a process.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn programs() -> Vec<String> {
+    #[expect(clippy::disallowed_methods, reason = "the only way for `cargo xtask test` to tell")]
+    let named = ["CLAUDE_CODE_OLDER", "CLAUDE_CODE_CURRENT"].map(std::env::var);
+    named.into_iter().flatten().collect()
+}
+
+/// A gateway with an agent, and the agent's private folder.
+fn gateway(program: &str) -> (Running, String) {
+    let home = tempfile::tempdir().unwrap();
+    let config = format!(
+        "[agents.claude]\ncommand = \"{program}\"\nmodel = \"demo\"\n[models.\"claude-code\"]\nagent = \"claude\"\n\
+         [models.demo]\ndemo = true\n"
+    );
+    std::fs::write(home.path().join("toolgate.toml"), config).unwrap();
+    let folder = home.path().join(".local/share/toolgate/agents/claude").display().to_string();
+    (Running::start(home, &["--listen", "127.0.0.1:0"]), folder)
+}
+
+fn processes(folder: &str) -> usize {
+    let home = format!("HOME={folder}\0");
+    let is_ours = |process: &Path| {
+        let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&home)
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_ours(&entry.path())).count()
+}
+
+fn ask(gateway: &Running, messages: &Value) -> Value {
+    let tool = json!({ "name": "get_weather", "input_schema": { "type": "object", "properties": { "city": { "type": "string" } } } });
+    let body = json!({ "model": "claude-code", "max_tokens": 100, "tools": [tool], "messages": messages });
+    let reply = gateway.post("/v1/messages", &body);
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    serde_json::from_str(&reply.body).unwrap()
+}
+
+#[test]
+fn a_killed_gateway_leaves_no_process_and_another_machine_goes_on() {
+    // X2, X4
+    for program in programs() {
+        let (mut first, folder) = gateway(&program);
+        let mut messages = vec![json!({ "role": "user", "content": "Please call get_weather for Paris." })];
+        let reply = ask(&first, &json!(messages));
+        let call =
+            reply["content"].as_array().unwrap().iter().find(|block| block["type"] == "tool_use").unwrap();
+        assert_eq!((&call["name"], &reply["stop_reason"]), (&json!("get_weather"), &json!("tool_use")));
+        assert_ne!(processes(&folder), 0);
+
+        first.child.kill().unwrap();
+        let began = Instant::now();
+        while processes(&folder) > 0 {
+            assert!(began.elapsed() < PATIENCE, "a process outlives the gateway");
+            std::thread::yield_now();
+        }
+
+        messages.push(json!({ "role": "assistant", "content": reply["content"] }));
+        let result = json!({ "type": "tool_result", "tool_use_id": call["id"], "content": "21 C" });
+        messages.push(json!({ "role": "user", "content": [result] }));
+        let (second, _) = gateway(&program);
+        let reply = ask(&second, &json!(messages));
+        assert_eq!(reply["stop_reason"], "end_turn");
+        assert!(reply["content"].to_string().contains("21 C"), "{reply}");
+    }
+}
