@@ -29,7 +29,7 @@ pub(crate) struct Options {
     /// How to write the log: human or json
     #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Human, hide_possible_values = true)]
     pub(crate) log: LogFormat,
-    /// Threads that serve requests [default: the cores of this machine, at most 4]
+    /// Threads that serve requests [default: one for every two cores, at most 4]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: Option<u16>,
 }

@@ -22,6 +22,10 @@ use crate::signals::Signals;
 /// More threads than this gain nothing: a core relays thousands of streams.
 const MOST_WORKERS_BY_DEFAULT: usize = 4;
 
+/// One thread for so many cores. The others are for the store, for agents, and for whoever else is on the machine;
+/// and one thread that finds several things to do at once does each of them cheaper than two that find one each.
+const CORES_PER_WORKER: usize = 2;
+
 /// What a shell reports for a program that a signal ended.
 const ENDED_BY_SIGNAL: u8 = 130;
 
@@ -111,7 +115,8 @@ async fn serve(
 
 fn workers(options: &Options) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    options.workers.map_or(cores.min(MOST_WORKERS_BY_DEFAULT), usize::from)
+    let usual = cores.div_ceil(CORES_PER_WORKER).min(MOST_WORKERS_BY_DEFAULT);
+    options.workers.map_or(usual, usize::from)
 }
 
 fn announce_to_people(
