@@ -1,6 +1,7 @@
 //! The layer as a whole: a model's text in pieces of every size, and the reply that comes out.
 
 mod bounds;
+mod cuts;
 mod faults;
 mod history;
 mod retry;
