@@ -2,6 +2,7 @@
 
 mod bounds;
 mod cuts;
+mod enums;
 mod faults;
 mod history;
 mod retry;
