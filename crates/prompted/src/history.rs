@@ -10,7 +10,7 @@ use toolgate_model::{
 };
 
 use crate::parse::json_members;
-use crate::schema::{Parameter, RAW_PARAMETER, ToolSpec, Types};
+use crate::schema::{Notation, Parameter, RAW_PARAMETER, ToolSpec, Types};
 use crate::trigger::Marks;
 use crate::value::{coerce, escape::attribute};
 
@@ -138,7 +138,7 @@ fn parameter_text(name: &str, value: &str, out: &mut String) {
 fn value_text(json: &str, parameter: &Parameter) -> String {
     let Ok(text) = serde_json::from_str::<String>(json) else { return raw(json, &parameter.name) };
     let types = parameter.types;
-    if !types.has(Types::STRING) {
+    if !types.has(Types::STRING) || parameter.notation == Notation::Json {
         return raw(json, &parameter.name);
     }
     if types == Types::STRING && parameter.members.is_empty() {
@@ -150,7 +150,8 @@ fn value_text(json: &str, parameter: &Parameter) -> String {
     // A string that could be taken for something else is written as JSON.
     let same = coerce::read(&text, parameter)
         .is_some_and(|reading| serde_json::from_str(&reading.json).ok() == Some(text.clone()));
-    let undecided = text.trim_start().starts_with(['{', '[', '"']) || text.trim() != text;
+    let undecided = parameter.members.is_empty()
+        && (text.trim_start().starts_with(['{', '[', '"']) || text.trim() != text);
     if same && !undecided { raw(&text, &parameter.name) } else { raw(json, &parameter.name) }
 }
 

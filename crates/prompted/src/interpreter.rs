@@ -4,7 +4,7 @@ mod ending;
 mod follow;
 mod hold;
 
-use toolgate_model::{BlockEnd, BlockStart, CallId, Delta, Finish, TurnEvent, Usage};
+use toolgate_model::{BlockEnd, BlockStart, CallId, Delta, Finish, StopReason, TurnEvent, Usage};
 
 use crate::parse::lex::End;
 use crate::parse::{Parser, Piece};
@@ -168,7 +168,10 @@ impl Interpreter {
                 (finish, end)
             }
             // A reply that breaks off proves nothing about its last value.
-            Progress::Before | Progress::Running => (Finish::default(), End::Cut),
+            Progress::Before | Progress::Running if self.parser.is_done() => (Finish::default(), End::Cut),
+            Progress::Before | Progress::Running => {
+                (Finish { stop: StopReason::MaxTokens, ..Finish::default() }, End::Cut)
+            }
         };
         self.mark(out);
         self.release_repeated(out);

@@ -49,6 +49,7 @@ pub use options::{
 };
 pub use plan::Plan;
 pub use recovery::{Recovery, Truncation};
+pub use schema::Notation;
 pub use side::{Continuation, Missing, Reason};
 
 use inbound::Inbound;

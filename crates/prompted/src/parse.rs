@@ -246,7 +246,7 @@ impl Parser {
             State::Think(close) => self.step_think(close, end, out),
             State::Fenced(held) => self.step_fenced(held, out),
             State::Calls => self.step_calls(end, out),
-            State::Invoke(call) => self.step_invoke(call, end, out),
+            State::Invoke(call) => self.step_invoke(call, out),
             State::Value(call, value) => self.step_value(call, value, end, out),
             State::Json(call) => self.step_json(call, out),
             State::Paused(call, wanted) => {

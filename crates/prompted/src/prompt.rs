@@ -8,7 +8,7 @@ use toolgate_model::{CallKind, Parallel};
 
 use crate::Demand;
 use crate::options::Options;
-use crate::schema::{Parameter, ToolSpec, Types};
+use crate::schema::{Notation, Parameter, ToolSpec, Types};
 use crate::value::escape::attribute;
 
 /// The built-in prompt.
@@ -27,7 +27,7 @@ and right below it one block for each call:
 </invoke>
 
 - A string is written raw: no quotes around it, nothing escaped, every space and line as it should arrive.
-- Any other type is written as JSON.
+- Any other type is written as JSON. So is a string where the list says that it is.
 - A value of several lines begins on a new line after its opening tag and is followed by a new line:
 <parameter name=\"PARAMETER\">
 first line
@@ -129,6 +129,11 @@ fn parameter_line(parameter: &Parameter, kind: CallKind, out: &mut String) {
     let mut attributes =
         format!("name=\"{}\" type=\"{}\"", attribute(&parameter.name), type_names(parameter.types));
     attributes.push_str(if parameter.required { " required=\"true\"" } else { "" });
+    // Said at the parameter, so that an operator's own prompt teaches it too.
+    attributes.push_str(match parameter.notation {
+        Notation::Raw => "",
+        Notation::Json => " written=\"as JSON, a string in double quotes\"",
+    });
     if let Some(schema) = shown_schema(&parameter.schema).filter(|_| kind == CallKind::Function) {
         // A single quote would end the attribute; JSON has its own way to write one.
         let json = schema.to_string().replace('\'', "\\u0027");

@@ -28,9 +28,19 @@ pub(crate) struct Parameter {
     pub(crate) types: Types,
     /// The only values allowed, where the schema lists them.
     pub(crate) members: Vec<Value>,
+    pub(crate) notation: Notation,
     pub(crate) required: bool,
     /// The schema with references replaced by what they mean.
     pub(crate) schema: Value,
+}
+
+/// How a parameter's values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// Strings raw, other types as JSON.
+    Raw,
+    /// All as JSON, strings in quotes: a listed string would otherwise look like another listed value.
+    Json,
 }
 
 /// A set of JSON types.
@@ -141,7 +151,9 @@ pub(crate) enum Presence {
 impl Parameter {
     pub(crate) fn new(name: String, schema: Value, presence: Presence) -> Self {
         let required = presence == Presence::Required;
-        Self { name, types: types(&schema), members: members(&schema), required, schema }
+        let types = types(&schema);
+        let members = allowed_members(&schema, types);
+        Self { name, types, notation: notation(&members), members, required, schema }
     }
 
     /// A parameter no schema speaks of.
@@ -221,6 +233,24 @@ fn types(schema: &Value) -> Types {
 fn listed(schema: &Value) -> Vec<Value> {
     let constant = schema.get("const").cloned();
     constant.into_iter().chain(alternatives(schema, "enum").iter().cloned()).collect()
+}
+
+/// The listed values that the types allow too, and null where only the types speak of it.
+fn allowed_members(schema: &Value, types: Types) -> Vec<Value> {
+    let mut members = members(schema);
+    if members.iter().any(|member| types.has(Types::of(member))) {
+        members.retain(|member| types.has(Types::of(member)));
+        if types.has(Types::NULL) && !members.contains(&Value::Null) {
+            members.push(Value::Null);
+        }
+    }
+    members
+}
+
+/// `"1"` beside `1`, `"null"` beside null: raw, the one could not be told from the other.
+fn notation(members: &[Value]) -> Notation {
+    let meant_otherwise = |text: &str| serde_json::from_str(text).is_ok_and(|value| members.contains(&value));
+    if members.iter().filter_map(Value::as_str).any(meant_otherwise) { Notation::Json } else { Notation::Raw }
 }
 
 /// The only values allowed; empty where others are allowed too.

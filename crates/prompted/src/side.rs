@@ -5,6 +5,7 @@
 use toolgate_model::{AssistantMessage, Block, Extras, Message, Part, Text, TurnRequest, UserMessage};
 
 use crate::fault::Fault;
+use crate::schema::Notation;
 
 /// A value that a call lacks. Answer with [`Interpreter::supply`](crate::Interpreter::supply), or go on without.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Missing {
     pub parameter: String,
     /// The parameter's schema, as JSON.
     pub schema: String,
+    /// How its value is to be written.
+    pub notation: Notation,
     /// What the model wrote, where it could not be read.
     pub written: Option<String>,
     /// What the model has said so far.
@@ -24,16 +27,20 @@ pub struct Missing {
 impl Missing {
     /// The side request: the prepared request, what was said, and the question.
     pub fn request(&self, prepared: &TurnRequest) -> TurnRequest {
-        let Self { call, parameter, schema, written, said } = self;
+        let Self { call, parameter, schema, notation, written, said } = self;
         let fault = match written {
             Some(written) => {
                 format!("In your call of {call}, the value of \"{parameter}\" cannot be read: {written}")
             }
             None => format!("Your call of {call} lacks its required parameter \"{parameter}\"."),
         };
+        let form = match notation {
+            Notation::Raw => "A string is written raw, any other type as JSON.",
+            Notation::Json => "It is written as JSON, a string in double quotes.",
+        };
         let question = format!(
             "{fault}\nIts schema is {schema}. Answer with that value and nothing else: no tags, no fence, no explanation. \
-             A string is written raw, any other type as JSON."
+             {form}"
         );
         asked(prepared, said, question)
     }

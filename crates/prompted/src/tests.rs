@@ -1,6 +1,8 @@
 //! The layer as a whole: a model's text in pieces of every size, and the reply that comes out.
 
 mod bounds;
+mod cuts;
+mod enums;
 mod faults;
 mod history;
 mod retry;

@@ -9,6 +9,8 @@ use toolgate_model::{Message, TurnRequest};
 use crate::inbound::Inbound;
 use crate::options::Secret;
 
+/// What every trigger begins with.
+pub(crate) const TRIGGER_OPENING: &str = "<<CALL_";
 /// How many letters and digits a trigger carries: 50 bits.
 const TRIGGER_LENGTH: usize = 10;
 /// How many the tag around tool results carries.
@@ -43,7 +45,7 @@ pub(crate) fn marks(request: &TurnRequest, inbound: &Inbound<'_>, secret: &Secre
         unused.unwrap_or_else(|| candidate(MAX_ATTEMPTS))
     };
     Marks {
-        trigger: format!("<<CALL_{}>>", first_absent("trigger", TRIGGER_LENGTH)),
+        trigger: format!("{TRIGGER_OPENING}{}>>", first_absent("trigger", TRIGGER_LENGTH)),
         nonce: first_absent("nonce", NONCE_LENGTH),
     }
 }

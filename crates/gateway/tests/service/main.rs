@@ -27,6 +27,8 @@ mod prompting_aside;
 #[cfg(test)]
 mod prompting_bad_input;
 #[cfg(test)]
+mod prompting_cut;
+#[cfg(test)]
 mod prompting_hosts;
 #[cfg(test)]
 mod relaying;

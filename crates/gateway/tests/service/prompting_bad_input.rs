@@ -20,7 +20,7 @@ async fn gate_of(line: Line, options: Options) -> (ScriptedUpstream, Gate) {
 }
 
 /// A question to the Messages API with one tool whose parameters are a text and a list.
-fn question(stream: bool) -> Value {
+pub(crate) fn question(stream: bool) -> Value {
     let [(_, mut body), ..] = questions(stream);
     body["tools"] = json!([{ "name": "note", "input_schema": {
         "type": "object", "properties": { "text": { "type": "string" }, "list": { "type": "array" } }, "required": ["text"],
@@ -28,7 +28,7 @@ fn question(stream: bool) -> Value {
     body
 }
 
-fn note(parameters: &[(&str, &str)]) -> String {
+pub(crate) fn note(parameters: &[(&str, &str)]) -> String {
     let written =
         parameters.iter().map(|(name, value)| format!("<parameter name=\"{name}\">{value}</parameter>"));
     let written: Vec<String> = written.collect();
@@ -36,7 +36,7 @@ fn note(parameters: &[(&str, &str)]) -> String {
 }
 
 /// What a whole Messages reply holds: its calls' inputs, its text, and why it ended.
-fn parts(reply: &Value) -> (Vec<Value>, String, String) {
+pub(crate) fn parts(reply: &Value) -> (Vec<Value>, String, String) {
     let blocks = reply["content"].as_array().unwrap_or_else(|| panic!("no reply: {reply}"));
     let calls = blocks.iter().filter(|block| block["type"] == "tool_use").map(|call| call["input"].clone());
     let text = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
@@ -47,37 +47,6 @@ async fn asked(gate: &Gate, body: &Value) -> (Vec<Value>, String, String) {
     let answer = gate.post("/v1/messages", body).await;
     assert_eq!(answer.status(), 200);
     parts(&answer.json().await)
-}
-
-#[tokio::test]
-async fn output_cut_anywhere_makes_no_call_but_the_complete_ones() {
-    // P28
-    let calls = [
-        note(&[("text", "a <b> & </parameter> c")]),
-        note(&[("text", "two\nlines"), ("list", "[1, {\"x\": 2}]")]),
-    ];
-    let expected = [
-        json!({ "text": "a <b> & </parameter> c" }),
-        json!({ "text": "two\nlines", "list": [1, { "x": 2 }] }),
-    ];
-    let text = format!("Well.\n{T}\n{}{}", calls[0], calls[1]);
-    let upstream = ScriptedUpstream::start().await;
-    let gate = gate_before(&upstream, "openai-chat", Options { continuations: 0, ..Options::default() });
-    for (cut, _) in text.char_indices() {
-        for pieces in [Pieces::Whole, Pieces::Of(3)] {
-            let line = Line::new(&text[..cut], pieces);
-            let is_cut = cut % 2 == 1;
-            let line = if is_cut { line.out_of_tokens() } else { line };
-            upstream.always(move |received| say(received, &line));
-            let (made, said, stop) = asked(&gate, &question(false)).await;
-            let complete = text.match_indices("</invoke>").filter(|(at, tag)| at + tag.len() <= cut).count();
-            let exact = made.iter().zip(&expected).take_while(|(made, expected)| made == expected).count();
-            // Where the tokens ran out, what looks like the end of the last call may be part of its value.
-            assert!(exact + usize::from(is_cut) >= complete, "cut at {cut}: {made:?}");
-            assert!(made.len() <= exact + 1, "cut at {cut}: {made:?}");
-            assert!(stop == "max_tokens" || made.len() == exact, "cut at {cut}: {made:?} {said}");
-        }
-    }
 }
 
 /// What "too large" is tried with.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::gate::{Gate, ask, ask_messages, backends, config, error_message, host, route};
 use crate::replies;
 use serde_json::json;
-use toolgate_backend::config::{UpstreamName, Via};
+use toolgate_backend::config::{Timeouts, UpstreamName, Via};
 use toolgate_testkit::{Script, ScriptedUpstream};
 
 #[tokio::test]
@@ -158,11 +158,21 @@ async fn check_failure(
     status: u16,
     told: &str,
 ) {
+    check_failure_within(Timeouts::default(), script, stream, (status, told)).await;
+}
+
+/// The same of a host that is waited for so long. A short wait is only for hosts that never answer: any other may take
+/// longer on a busy machine.
+async fn check_failure_within(
+    timeouts: Timeouts,
+    script: impl Fn() -> Script + Send + Sync + 'static,
+    stream: bool,
+    (status, told): (u16, &str),
+) {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(move |_| script());
     let mut backends = backends(&upstream);
-    backends.upstreams[0].timeouts.idle = Duration::from_millis(50);
-    backends.upstreams[0].timeouts.first_event = Duration::from_millis(100);
+    backends.upstreams[0].timeouts = timeouts;
     let gate = Gate::start(&config(), backends);
     let answer = gate.post("/v1/messages", &ask_messages("claude", stream)).await;
     assert_eq!(answer.status(), status, "{told}");
@@ -185,9 +195,15 @@ async fn rubbish_instead_of_json_is_the_hosts_fault() {
 
 #[tokio::test]
 async fn a_silent_host_is_given_up() {
-    check_failure(|| Script::status(200).gate_before_head("never"), true, 504, "said nothing").await;
-    check_failure(|| Script::status(200).header("content-type", "application/json").stall(), false, 504, "")
-        .await;
+    let timeouts = Timeouts {
+        first_event: Duration::from_millis(100),
+        idle: Duration::from_millis(50),
+        ..Timeouts::default()
+    };
+    let never_answers = || Script::status(200).gate_before_head("never");
+    check_failure_within(timeouts, never_answers, true, (504, "said nothing")).await;
+    let stalls = || Script::status(200).header("content-type", "application/json").stall();
+    check_failure_within(timeouts, stalls, false, (504, "")).await;
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ fn tools() -> Vec<Tool> {
         "query": { "type": "string" }, "filters": { "type": "object" }, "tags": { "type": "array" },
         "note": { "anyOf": [{ "type": "string" }, { "type": "null" }] },
         "limit": { "type": ["integer", "string"] }, "ratio": { "type": "number" }, "deep": { "type": "boolean" },
-        "unit": { "enum": ["celsius", "fahrenheit"] }, "any": {},
+        "unit": { "enum": ["celsius", "fahrenheit"] }, "level": { "enum": ["1", 1, "null", null] }, "any": {},
     }, "required": ["query"] });
     let custom = CustomTool { name: "Patch".into(), description: None, format: None, extras: Extras::NONE };
     vec![

@@ -18,6 +18,7 @@ impl Interpreter {
             call: call.to_owned(),
             parameter: wanted.parameter.name.clone(),
             schema: wanted.parameter.schema.to_string(),
+            notation: wanted.parameter.notation,
             written: wanted.written.clone(),
             said: self.said.clone()?,
         })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate_model::CallKind;
 
 use super::lex::{Element, End, Family, Lex, MAX_TAG, Spelling, StringMark, Tag, tag, word};
-use super::start::{Opening, Start, start};
+use super::start::{Opening, Start, is_cut_start, start};
 use super::value::Value;
 use super::{Parser, Piece, State, Step, Wanted};
 use crate::fault::Fault;
@@ -76,6 +76,9 @@ impl Parser {
             Lex::Wait => return Step::Stop,
             Lex::Absent => {}
         }
+        if is_cut_start(trimmed, &self.rules, end) {
+            return Step::Stop;
+        }
         match start(trimmed, &self.rules, end) {
             Lex::Wait => Step::Stop,
             Lex::Absent => self.leave_calls(spaces, out),
@@ -124,17 +127,16 @@ impl Parser {
 
     fn open_call(&mut self, opening: &Opening, out: &mut Vec<Piece>) {
         let written = self.rest()[..opening.len].to_owned();
-        let lead = format!("{}\n{written}", self.rules.trigger.as_deref().unwrap_or_default());
         self.consume(opening.len);
         let Some(tool) = self.resolve(&opening.name) else {
             self.blame(Fault::WrongTool(opening.name.clone()));
-            self.refuse(&lead, out);
+            self.refuse(&written, out);
             return;
         };
         if opening.family != Family::Invoke || opening.spelling != Spelling::Plain {
             self.recover(Recovery::ForeignSyntax);
         }
-        let call = Box::new(Call::new(tool, opening.family, opening.spelling, lead));
+        let call = Box::new(Call::new(tool, opening.family, opening.spelling, written));
         if opening.is_empty {
             self.complete(call, out);
         } else {
@@ -156,7 +158,8 @@ impl Parser {
         Some(tool)
     }
 
-    /// What seemed a call is text after all. Nothing of it has been sent.
+    /// What seemed a call is text after all. Nothing of it has been sent. The trigger is no part of the text: a client
+    /// that sent it back would make the next prompt need another one.
     pub(super) fn refuse(&mut self, lead: &str, out: &mut Vec<Piece>) {
         if let Some(stage) = &mut self.stage {
             stage.broken = true;
@@ -173,7 +176,7 @@ impl Parser {
     }
 
     /// Between parameters.
-    pub(super) fn step_invoke(&mut self, mut call: Box<Call>, end: End, out: &mut Vec<Piece>) -> Step {
+    pub(super) fn step_invoke(&mut self, mut call: Box<Call>, out: &mut Vec<Piece>) -> Step {
         if !self.pass_spaces(&mut call) {
             return self.junk(&call, out);
         }
@@ -182,7 +185,7 @@ impl Parser {
             return Step::Stop;
         }
         if let Some(trigger) = &self.rules.trigger {
-            match word(self.rest(), trigger, end) {
+            match word(self.rest(), trigger, End::More) {
                 Lex::Found(()) => {
                     self.recover(Recovery::MissingCallClose);
                     self.complete(call, out);
@@ -197,7 +200,8 @@ impl Parser {
         }
         // Apart from the buffer, which is about to change.
         let visible = self.rest()[..self.rest().floor_char_boundary(2 * MAX_TAG)].to_owned();
-        match tag(&visible, end) {
+        // P28: a tag that the end of the answer cut is no rubbish; what it would have become nobody knows.
+        match tag(&visible, End::More) {
             Lex::Wait => {
                 self.state = State::Invoke(call);
                 Step::Stop

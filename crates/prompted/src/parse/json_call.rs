@@ -125,7 +125,9 @@ impl Parser {
     fn json_member(&mut self, call: &mut Call, parameter: Parameter, value: &str, out: &mut Vec<Piece>) {
         let mut json = String::new();
         let string = serde_json::from_str::<String>(value).ok();
-        let fits = parameter.types.has(coerce::type_of(value)) && parameter.members.is_empty();
+        let is_listed = || serde_json::from_str(value).is_ok_and(|value| parameter.members.contains(&value));
+        let fits =
+            parameter.types.has(coerce::type_of(value)) && (parameter.members.is_empty() || is_listed());
         let closed = match string {
             _ if fits && call.tool.kind == toolgate_model::CallKind::Function => {
                 call.writer.member(&parameter.name, value, &mut json);

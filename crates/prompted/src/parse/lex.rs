@@ -83,9 +83,9 @@ pub(crate) enum Spelling {
     Escaped,
 }
 
-const OPENING: [char; 3] = ['<', '＜', '〈'];
+pub(crate) const OPENING: [char; 3] = ['<', '＜', '〈'];
 const CLOSING: [char; 3] = ['>', '＞', '〉'];
-const DSML: [&str; 2] = ["｜DSML｜", "|DSML|"];
+pub(crate) const DSML: [&str; 2] = ["｜DSML｜", "|DSML|"];
 
 /// The tag a text begins with.
 pub(crate) fn tag(text: &str, end: End) -> Lex<Tag<'_>> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::lex::End;
 use super::{Parser, Piece, State, push_text};
+use crate::fault::Fault;
 use crate::recovery::{Recovery, Truncation};
 
 impl Parser {
@@ -14,15 +15,19 @@ impl Parser {
                 self.settle_thought(end, out);
             }
             State::Fenced(held) => self.settle_fenced(&held, end, out),
-            State::Calls if self.calls == self.calls_before => {
-                self.unstage(out);
-                self.truncation = Some(Truncation::BeforeCall);
+            State::Calls if self.calls == self.calls_before || !self.rest().trim_start().is_empty() => {
+                self.settle_before_call(end, out);
             }
             // More calls could have come.
             State::Calls | State::Inert => self.state = State::Inert,
             State::Tail => {}
             // Only a call that can have no further parameter is complete without its closing tag.
-            State::Invoke(call) if end == End::Clean && call.slots.are_all_set() && self.stage.is_none() => {
+            State::Invoke(call)
+                if end == End::Clean
+                    && call.slots.are_all_set()
+                    && self.stage.is_none()
+                    && closes(self.rest()) =>
+            {
                 self.recover(Recovery::MissingCallClose);
                 self.complete(call, out);
                 self.decline(out);
@@ -38,7 +43,23 @@ impl Parser {
         }
     }
 
+    /// The answer ended where a call was to come, perhaps inside its first tag.
+    fn settle_before_call(&mut self, end: End, out: &mut Vec<Piece>) {
+        // A model that stopped inside a tag by itself is told, unless there are calls that would then come twice.
+        let begun = self.rest().trim_start();
+        let is_trigger = self.rules.trigger.as_deref().is_some_and(|trigger| trigger.starts_with(begun));
+        if end == End::Clean && self.calls == 0 && !is_trigger {
+            self.blame(Fault::BrokenTag);
+        }
+        self.consume(self.rest().len());
+        if self.calls == self.calls_before {
+            self.unstage(out);
+        }
+        self.truncation = Some(Truncation::BeforeCall);
+    }
+
     fn settle_cut(&mut self, out: &mut Vec<Piece>) {
+        self.consume(self.rest().len());
         if self.stage.is_some() {
             self.unstage(out);
         } else {
@@ -104,4 +125,9 @@ impl Parser {
         self.produced = true;
         true
     }
+}
+
+/// Whether the last words of a call are nothing but the beginning of a closing tag.
+fn closes(rest: &str) -> bool {
+    "</".starts_with(rest) || rest.starts_with("</")
 }

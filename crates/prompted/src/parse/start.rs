@@ -1,7 +1,7 @@
 //! Where calls begin: after a trigger any of the known syntaxes, otherwise nothing (P4, P22, P23, P31).
 
 use super::judge::{MAX_LOOKAHEAD, WRAPPERS};
-use super::lex::{Element, End, Family, Lex, Spelling, tag, word};
+use super::lex::{DSML, Element, End, Family, Lex, OPENING, Spelling, tag, word};
 use crate::plan::Rules;
 
 /// The first thing of a call, or what may stand before it.
@@ -142,6 +142,30 @@ impl<'t> Scan<'t> {
     }
 }
 
+/// Whether an answer that is over stopped inside what would have become the start of a call (P28). Where the model was
+/// cut off every unfinished tag may have become one; where it stopped by itself only one that begins like a call.
+pub(crate) fn is_cut_start(rest: &str, rules: &Rules, end: End) -> bool {
+    let undecided = start(rest, rules, End::More) == Lex::Wait;
+    match end {
+        End::More | End::Limit => false,
+        End::Cut => undecided,
+        End::Clean => undecided && begins_like_call(rest, rules),
+    }
+}
+
+fn begins_like_call(rest: &str, rules: &Rules) -> bool {
+    let trigger = rules.trigger.as_deref().is_some_and(|trigger| trigger.starts_with(rest));
+    let Some(tag) = rest.strip_prefix(OPENING) else { return trigger || rest.starts_with(['{', '[']) };
+    let spelt = DSML.iter().find_map(|mark| tag.strip_prefix(mark)).unwrap_or(tag);
+    let ended = spelt.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let mut openings = WRAPPERS.into_iter().chain(["invoke", "function"]);
+    let known = openings.any(|name| match ended {
+        Some(len) => name == &spelt[..len],
+        None => name.starts_with(spelt),
+    });
+    known || trigger || DSML.iter().any(|mark| mark.starts_with(tag))
+}
+
 fn next_is(visible: &str, wanted: char, end: End) -> Lex<Start> {
     match visible[1..].trim_start().chars().next() {
         Some(letter) if letter == wanted => Lex::Found(Start::Json),
@@ -187,6 +211,9 @@ pub(crate) fn after_trigger(rest: &str, rules: &Rules, end: End) -> AfterTrigger
             End::Clean | End::Cut if rules.is_strict() => AfterTrigger::Mention,
             End::Clean | End::Cut => AfterTrigger::Call,
         };
+    }
+    if !rules.is_strict() && is_cut_start(trimmed, rules, end) {
+        return AfterTrigger::Call;
     }
     match start(trimmed, rules, end) {
         Lex::Found(_) => AfterTrigger::Call,

@@ -3,11 +3,12 @@
 
 use super::judge::is_slip;
 use super::lex::{Element, End, Lex, tag, word};
-use super::start::{AfterTrigger, Start, after_trigger, start};
+use super::start::{AfterTrigger, Start, after_trigger, is_cut_start, start};
 use super::{MAX_STAGED, Parser, Piece, State, Step, push_text};
 use crate::fault::Fault;
 use crate::options::{AfterCalls, ReasoningTag};
-use crate::recovery::Recovery;
+use crate::recovery::{Recovery, Truncation};
+use crate::trigger::TRIGGER_OPENING;
 
 /// A line indented further is not looked at.
 const MAX_INDENT: usize = 32;
@@ -45,7 +46,7 @@ struct Fence {
 enum Line {
     Wait,
     Plain,
-    /// Up to and with the trigger.
+    /// Up to and with the trigger, or up to where the end of the answer cut what would have begun calls.
     Trigger(usize),
     /// Up to where a call without a trigger of its own begins.
     Call(usize),
@@ -163,7 +164,18 @@ impl Parser {
             Lex::Wait => wait = true,
             Lex::Absent => {}
         }
+        if self.is_cut_line(line, end) {
+            return Line::Trigger(indent);
+        }
         if wait { Line::Wait } else { self.fence_open(line, end) }
+    }
+
+    /// P28: the answer ended inside a trigger, or inside the first tag of the call that its trigger announced.
+    fn is_cut_line(&self, line: &str, end: End) -> bool {
+        let trigger = self.rules.trigger.as_deref().filter(|_| !self.rules.is_strict());
+        let Some(trigger) = trigger.filter(|_| matches!(end, End::Clean | End::Cut)) else { return false };
+        let announced = self.prose.seek > 0 && is_cut_start(line, &self.rules, end);
+        announced || (line.len() >= TRIGGER_OPENING.len() && trigger.starts_with(line))
     }
 
     fn trigger_line(&self, indent: usize, after: &str, end: End) -> Line {
@@ -318,7 +330,7 @@ impl Parser {
             if is_slip(self.rest()) {
                 // A call with a slip in its first tag: all of it is text, and so is what follows.
                 self.blame(Fault::BrokenTag);
-                self.refuse(&format!("{}\n", self.rules.trigger.as_deref().unwrap_or_default()), out);
+                self.refuse("", out);
                 return Step::Again;
             }
             if self.produced {
@@ -331,6 +343,12 @@ impl Parser {
             return Step::Again;
         }
         self.stage = None;
+        if is_slip(&self.rest()[spaces..]) && !self.rest()[spaces..].starts_with("</") {
+            // The calls before it stay, but that one more was meant is not hidden.
+            self.truncation = Some(Truncation::Malformed);
+            self.state = State::Tail;
+            return Step::Again;
+        }
         match self.rules.options.after_calls {
             AfterCalls::Stop => self.state = State::Tail,
             AfterCalls::Text => {

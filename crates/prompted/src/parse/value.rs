@@ -3,7 +3,7 @@
 
 use super::call::Call;
 use super::judge::{Close, Level, Nested, Nesting, Scene, Verdict};
-use super::lex::{End, Lex, Spelling, word};
+use super::lex::{End, Lex, Spelling, tag, word};
 use super::{Parser, Piece, State, Step};
 use crate::recovery::Truncation;
 use crate::schema::Parameter;
@@ -180,6 +180,8 @@ impl Parser {
             }
             match self.scene(call, value).judge(self.rest(), end) {
                 Verdict::Wait => return Outcome::Wait,
+                // P28: half a tag at the end of the answer is cut, not misspelt.
+                Verdict::Broken if ends_in_tag(self.rest()) && end != End::More => return Outcome::Wait,
                 Verdict::Close(close) => return Outcome::Close(close),
                 Verdict::Broken => return Outcome::Broken,
                 Verdict::Data(len, nesting) => {
@@ -310,6 +312,10 @@ impl Value {
 /// Whether what cannot be read as its type seems to have swallowed parts of the call.
 fn holds_markup(text: &str) -> bool {
     ["<parameter", "</parameter", "<invoke", "</invoke"].iter().any(|markup| text.contains(markup))
+}
+
+fn ends_in_tag(text: &str) -> bool {
+    text.rfind('<').is_some_and(|at| tag(&text[at..], End::More) == Lex::Wait)
 }
 
 /// Where the next tag may begin. Wide brackets count only in a call that was opened with them.

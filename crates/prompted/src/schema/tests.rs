@@ -33,7 +33,7 @@ fn types_come_from_every_way_a_schema_can_say_them() {
     check(
         &json!({"anyOf": [{"const": "a"}, {"const": "b"}, {"type": "null"}]}),
         Types::STRING.or(Types::NULL),
-        &[json!("a"), json!("b")],
+        &[json!("a"), json!("b"), Value::Null],
     );
     check(&json!({"allOf": [{"type": "string"}, {"minLength": 1}]}), Types::STRING, &[]);
     check(&json!({"type": "float"}), Types::NUMBER.or(Types::INTEGER), &[]);

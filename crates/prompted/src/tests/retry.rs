@@ -46,14 +46,13 @@ fn the_fault_is_explained_and_the_new_answer_takes_the_place_of_the_call() {
 }
 
 #[test]
-fn the_second_failure_comes_out_as_it_is_written() {
+fn the_second_failure_comes_out_as_it_is_written_but_for_the_trigger() {
     let mut turn = Turn::new(&request(), &Options::default());
     turn.reply(SLIP, StopReason::EndTurn, Cutting::Every(3));
     turn.reply("§\n<invok name=\"Ping\">", StopReason::EndTurn, Cutting::Every(3));
     assert_eq!(turn.interpreter.continuation(), None);
-    let trigger = turn.prepared.plan.trigger().unwrap().to_owned();
     let blocks = turn.outcome().0.blocks;
-    assert_eq!(blocks, ["text Let me look.".to_owned(), format!("text {trigger}\n<invok name=\"Ping\">")]);
+    assert_eq!(blocks, ["text Let me look.", "text <invok name=\"Ping\">"]);
 }
 
 #[test]
@@ -62,8 +61,7 @@ fn whoever_does_not_ask_again_gets_the_text() {
         let mut turn = Turn::new(&request(), &options);
         turn.reply(SLIP, StopReason::EndTurn, Cutting::Every(3));
         assert_eq!(turn.interpreter.continuation().is_some(), options.retries > 0);
-        let trigger = turn.prepared.plan.trigger().unwrap().to_owned();
-        assert_eq!(turn.outcome().0.blocks, [format!("text {}", SLIP.replace(MARK, &trigger))]);
+        assert_eq!(turn.outcome().0.blocks, [format!("text {}", SLIP.replace("§\n", ""))]);
     }
 }
 

@@ -270,7 +270,7 @@ fn p24_a_drifted_tool_name_is_corrected_and_an_unknown_one_is_policy() {
     let unknown = format!("§\n{}", LS.replace("Bash", "Shell"));
     check(&unknown, &["call Shell {\"command\":\"ls\"}"], &[Recovery::UnknownTool]);
     let text = Options { unknown_tool: UnknownTool::Text, ..plain() };
-    check_with(&text, &unknown, &[&format!("text {unknown}")], &[]);
+    check_with(&text, &unknown, &[&format!("text {}", LS.replace("Bash", "Shell"))], &[]);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn rubbish_between_parameters_leaves_the_call_unfinished() {
     let open = "call Write {\"file_path\":\"a\",\"content\":\"x\",\"meta\":\"m</parameter>\\nrubbish";
     check_cut(&text, &StopReason::EndTurn, &[open], Truncation::Malformed);
     let text = "§\n<invoke name=\"Bash\">\nrubbish\n</invoke>";
-    check(text, &[&format!("text {text}")], &[]);
+    check(text, &["text <invoke name=\"Bash\">\nrubbish\n</invoke>"], &[]);
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn the_clients_choice_is_kept() {
     let bash = || Choice::Named("Bash".into(), CallKind::Function);
     assert_eq!(choose(bash(), None, &two), [CALL_LS, CALL_LS]);
     let other = "§\n<invoke name=\"Ping\">\n</invoke>";
-    assert_eq!(choose(bash(), None, other), [format!("text {other}")]);
+    assert_eq!(choose(bash(), None, other), ["text <invoke name=\"Ping\">\n</invoke>"]);
     let mut none = request();
     none.tool_choice.choice = Some(Choice::None);
     let prepared = prepared(&none, &plain());

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{escape, repair};
 use crate::recovery::Recovery;
-use crate::schema::{Parameter, Types};
+use crate::schema::{Notation, Parameter, Types};
 
 /// A value as JSON, and the heuristic it took.
 #[derive(Debug, PartialEq)]
@@ -26,11 +26,21 @@ impl Reading {
 
 /// The value `text` stands for; `None` where it fits no allowed type.
 pub(crate) fn read(text: &str, parameter: &Parameter) -> Option<Reading> {
-    if let Some(member) = member(text, &parameter.members) {
-        return Some(member);
-    }
     let types = parameter.types;
     let trimmed = text.trim();
+    let member = member(text, &parameter.members);
+    match parameter.notation {
+        Notation::Raw if member.is_some() => return member,
+        Notation::Raw => {}
+        Notation::Json => {
+            let json = valid_json(trimmed).filter(|json| types.has(type_of(json)));
+            // A string without its quotes, if it can be no other value.
+            let unquoted = || member.map(|member| Reading::by(Recovery::Coerced, member.json));
+            if let Some(reading) = json.map(Reading::exact).or_else(unquoted) {
+                return Some(reading);
+            }
+        }
+    }
     if types.has(Types::STRING) {
         return Some(text_or_json(text, types));
     }
