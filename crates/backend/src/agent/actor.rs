@@ -2,7 +2,6 @@
 //! who takes their time can block anything.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -22,10 +21,6 @@ use super::job::{Happening, Job};
 use super::launch::{self, Launch};
 use super::pool::{Pool, ProcessId};
 use super::process::{PipeEvent, Process};
-
-/// How long the program may be silent in the middle of a turn: a model that thinks, a build that runs, a person who
-/// is asked. Longer than any of these, so what is silent that long hangs.
-const MAX_SILENCE: Duration = Duration::from_mins(30);
 
 /// What the owner of a process may be told.
 pub(super) enum Command {
@@ -113,7 +108,7 @@ impl Actor {
                 command = self.commands.recv() => match command {
                     Some(Command::Begin(job)) => {
                         core.begin(*job);
-                        deadline = Deadline::Silence(Instant::now() + MAX_SILENCE);
+                        deadline = Deadline::Silence(Instant::now() + self.pool.config().silence);
                     }
                     Some(Command::End) | None => return End::Told,
                 },
@@ -131,7 +126,7 @@ impl Actor {
                     }
                     PipeEvent::Read => {
                         if core.outbox().is_some() {
-                            deadline = Deadline::Silence(Instant::now() + MAX_SILENCE);
+                            deadline = Deadline::Silence(Instant::now() + self.pool.config().silence);
                         }
                         for happening in match read(core, process) {
                             Ok(happenings) => happenings,

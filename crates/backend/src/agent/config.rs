@@ -29,9 +29,14 @@ pub struct AgentConfig {
     pub folder: PathBuf,
     /// The most model calls in one turn; `None` for as many as it takes (E4).
     pub max_turns: Option<u32>,
+    /// How long the program may say nothing in the middle of a turn before it counts as hanging.
+    pub silence: Duration,
     /// How many processes there are.
     pub pool: PoolSize,
 }
+
+/// A model that thinks, a build that runs, a person who is asked: longer than any of these.
+const USUAL_SILENCE: Duration = Duration::from_mins(30);
 
 impl AgentConfig {
     /// An agent with no built-in tools and the usual pool.
@@ -46,6 +51,7 @@ impl AgentConfig {
             workdir: None,
             folder,
             max_turns: None,
+            silence: USUAL_SILENCE,
             pool: PoolSize::default(),
         }
     }

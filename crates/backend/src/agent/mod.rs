@@ -21,6 +21,7 @@ mod handoff;
 mod job;
 mod launch;
 mod outbox;
+mod parts;
 mod plan;
 mod pool;
 mod process;

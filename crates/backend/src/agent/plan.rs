@@ -58,7 +58,7 @@ impl Plan {
             aliases: tools.aliases(),
             schema: schema(&turn.request.output),
         };
-        let scope = format!("{}\n{}", turn.caller, turn.request.model);
+        let scope = scope(turn);
         let asked = format!("{scope}\n{launch:?}\n{opening:?}\n{:?}\n{:?}", tools.served(), tools.builtins);
         let key = Lineage::of(&asked, &turn.request.messages).whole();
         Ok(Self {
@@ -130,14 +130,23 @@ impl Plan {
     }
 
     fn written_from(&self, count: usize) -> Result<Vec<Value>, TurnError> {
-        let messages = self.request.messages.get(count..).unwrap_or_default().to_vec();
-        let part = TurnRequest { messages, ..TurnRequest::new(self.request.model.clone(), Vec::new()) };
-        let part = TurnRequest { tools: self.request.tools.clone(), ..part };
-        let written = self.dialect.write_request(&part)?;
-        let mut body: Value =
-            serde_json::from_slice(&written.body).map_err(|error| unreadable().caused_by(error))?;
-        Ok(serde_json::from_value(body["messages"].take()).unwrap_or_default())
+        written(&self.request, self.request.messages.get(count..).unwrap_or_default().to_vec())
     }
+}
+
+/// What keeps one caller's conversations with one model apart from all others.
+pub(super) fn scope(turn: &Turn) -> String {
+    format!("{}\n{}", turn.caller, turn.request.model)
+}
+
+/// Messages of a request as the Messages API writes them.
+pub(super) fn written(request: &TurnRequest, messages: Vec<Message>) -> Result<Vec<Value>, TurnError> {
+    let part = TurnRequest { messages, ..TurnRequest::new(request.model.clone(), Vec::new()) };
+    let part = TurnRequest { tools: request.tools.clone(), ..part };
+    let written = messages_dialect()?.write_request(&part)?;
+    let mut body: Value =
+        serde_json::from_slice(&written.body).map_err(|error| unreadable().caused_by(error))?;
+    Ok(serde_json::from_value(body["messages"].take()).unwrap_or_default())
 }
 
 /// The dialect in which the program talks with its model.

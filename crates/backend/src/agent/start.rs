@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::job::{Beginning, Job, Notes, Work};
 use super::outbox::{Asked, Inbox, outbox};
+use super::parts;
 use super::plan::Plan;
 use super::pool::{Claimed, Pool, Setup};
 use super::records::{AgentRecord, Done, read_messages, read_reply};
@@ -27,13 +28,13 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         rescues: Rescues::default(),
         body: AnswerBody::Events(events),
     };
+    let mut turn = parts::complete(&pool, turn).await?;
     let mut plan = Plan::new(&turn, pool.config())?;
     let mut known = pool.records().of(&turn.caller, plan.key).await;
-    let mut turn = turn;
     if known.is_none()
         && let Some(whole) = with_its_history(&pool, &turn).await?
     {
-        turn = whole;
+        turn = parts::complete(&pool, whole).await?;
         plan = Plan::new(&turn, pool.config())?;
         known = pool.records().of(&turn.caller, plan.key).await;
     }

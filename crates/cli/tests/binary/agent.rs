@@ -1,5 +1,5 @@
 //! The real Claude Code behind the real binary, thinking with the demo model: no account, no network. Named by
-//! `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT`, as `cargo xtask test` does; without either there is nothing to run.
+//! `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT`, as `cargo xtask test` does; without them the tests fail.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +14,13 @@ const PATIENCE: Duration = Duration::from_mins(1);
 fn programs() -> Vec<String> {
     #[expect(clippy::disallowed_methods, reason = "the only way for `cargo xtask test` to tell")]
     let named = ["CLAUDE_CODE_OLDER", "CLAUDE_CODE_CURRENT"].map(std::env::var);
-    named.into_iter().flatten().collect()
+    let programs: Vec<String> = named.into_iter().flatten().collect();
+    assert_eq!(
+        programs.len(),
+        2,
+        "run `cargo xtask test`, or `cargo nextest run --profile quick` without these"
+    );
+    programs
 }
 
 /// A gateway with an agent, and the agent's private folder.

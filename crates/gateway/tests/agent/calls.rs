@@ -68,30 +68,6 @@ async fn parallel_calls_come_once_each_and_pair_by_id_in_any_order() {
 }
 
 #[tokio::test]
-async fn missing_results_are_named_and_can_still_be_sent() {
-    // B5
-    for program in programs() {
-        let stage = Stage::new(&program).await;
-        let mut client = Client::new(Api::Messages, Delivery::Whole);
-        stage.on(says(&[
-            Piece::Call("toolu_a", WEATHER, json!({})),
-            Piece::Call("toolu_b", WEATHER, json!({})),
-        ]));
-        client.say(&stage.gate, "go").await;
-        let history = client.history.clone();
-        client.add_results(&[("toolu_a", "one")]);
-        let answer = stage.gate.post("/v1/messages", &client.body()).await;
-        assert_eq!(answer.status(), 400);
-        assert!(answer.text().await.contains("toolu_b"));
-        client.history = history;
-        client.said.pop();
-        stage.on(says(&[Piece::Text("Done.")]));
-        let reply = client.answer(&stage.gate, &[("toolu_a", "one"), ("toolu_b", "two")]).await;
-        assert_eq!(reply.text, "Done.");
-    }
-}
-
-#[tokio::test]
 async fn text_beside_results_pictures_and_failures_reach_the_model_as_sent() {
     // A7
     for program in programs() {

@@ -1,7 +1,10 @@
 //! Claude Code behind the gateway: the real program, in every generation at hand, thinking with a scripted model.
 //!
 //! `cargo xtask test` installs the programs and names them in `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT`; without
-//! either, the tests here have nothing to run and pass.
+//! them the tests here fail and say so. `cargo nextest run --profile quick` leaves them out.
+//!
+//! `agent 14` at a test means the fourteenth of the cases that other programs of this kind got wrong, `M5` the fifth
+//! of those that one of them did.
 
 #[cfg(test)]
 mod calls;
@@ -17,6 +20,8 @@ mod failing;
 mod gate;
 #[cfg(test)]
 mod own_tools;
+#[cfg(test)]
+mod parts;
 #[cfg(test)]
 mod remembering;
 #[cfg(test)]

@@ -18,11 +18,21 @@ use crate::gate::{Gate, config, route};
 /// The longest a test waits for processes to end.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The programs to test with.
+/// The programs to test with, of both generations. Without them nothing would be tested, and that must show.
 pub(crate) fn programs() -> Vec<PathBuf> {
+    ["CLAUDE_CODE_OLDER", "CLAUDE_CODE_CURRENT"].map(program).to_vec()
+}
+
+fn program(variable: &str) -> PathBuf {
     #[expect(clippy::disallowed_methods, reason = "the only way for `cargo xtask test` to tell")]
-    let named = ["CLAUDE_CODE_OLDER", "CLAUDE_CODE_CURRENT"].map(std::env::var);
-    named.into_iter().flatten().map(PathBuf::from).collect()
+    let named = std::env::var(variable).map(PathBuf::from);
+    let Some(program) = named.ok().filter(|program| program.is_file()) else {
+        panic!(
+            "{variable} names no program: `cargo xtask test` installs Claude Code and sets it; to leave these tests \
+             out, run `cargo nextest run --profile quick`"
+        );
+    };
+    program
 }
 
 /// A gateway whose model `agent` is Claude Code.

@@ -1,0 +1,160 @@
+//! Results that come in parts (B5): while some of a turn's results are missing, those that came are kept by the calls
+//! they answer, so that the client may send only the rest, or all of them again.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_model::lineage::{Lineage, PrefixHash};
+use toolgate_model::{Block, CallId, JsonText, Message, ToolResult, ToolResults, TurnError, TurnRequest};
+use uuid::Uuid;
+
+use super::plan::{scope, written};
+use super::pool::Pool;
+use super::records::{AgentRecord, read_messages};
+use crate::turn::Turn;
+
+/// How many incomplete turns of one conversation are completed; a client that sends in parts has one or two.
+const MAX_COMPLETED: usize = 16;
+
+/// The turn with the results that came before and were left out this time. Where some are still missing, the others
+/// are kept and the error names the calls.
+pub(super) async fn complete(pool: &Pool, mut turn: Turn) -> Result<Turn, TurnError> {
+    let mut from = 0;
+    for _ in 0..MAX_COMPLETED {
+        let Some(gap) = Gap::first(from, &turn.request.messages) else { break };
+        from = gap.at + 1;
+        let place = gap.place(&turn);
+        let earlier = kept(pool, &turn, place).await;
+        let more: Vec<ToolResult> =
+            earlier.into_iter().filter(|result| gap.missing.contains(&result.call)).collect();
+        let missing: Vec<&CallId> =
+            gap.missing.iter().filter(|call| more.iter().all(|result| result.call != **call)).collect();
+        if !missing.is_empty() && gap.is_open(&turn.request.messages) {
+            let error = still_missing(&missing);
+            keep(pool, &turn, &gap, place, more).await?;
+            return Err(error);
+        }
+        if more.is_empty() {
+            // The conversation went on without them, and the model is told so.
+            continue;
+        }
+        let mut request = TurnRequest::clone(&turn.request);
+        gap.fill(&mut request.messages, more);
+        turn = Turn { request: Arc::new(request), original: None, ..turn };
+    }
+    Ok(turn)
+}
+
+/// A turn of which some results are there and some are not.
+#[derive(Debug, PartialEq)]
+struct Gap {
+    /// The assistant message that made the calls.
+    at: usize,
+    /// The results that are there stand in the messages up to this one.
+    end: usize,
+    missing: Vec<CallId>,
+}
+
+impl Gap {
+    fn first(from: usize, messages: &[Message]) -> Option<Self> {
+        let mut starts = messages.iter().enumerate().skip(from);
+        starts.find_map(|(at, message)| Self::after(at, message, messages))
+    }
+
+    fn after(at: usize, message: &Message, messages: &[Message]) -> Option<Self> {
+        let Message::Assistant(said) = message else { return None };
+        let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
+        let rest = messages.get(at + 1..)?;
+        let end = at + 1 + rest.iter().position(is_reply).unwrap_or(rest.len());
+        let answered: Vec<&CallId> = results(&messages[at + 1..end]).map(|result| &result.call).collect();
+        let calls = said.content.iter().filter_map(|block| match block {
+            Block::ToolCall(call) => Some(&call.id),
+            Block::Text(_) | Block::Refusal(_) | Block::Reasoning(_) | Block::Opaque(_) => None,
+        });
+        let missing: Vec<CallId> = calls.filter(|call| !answered.contains(call)).cloned().collect();
+        (!answered.is_empty() && !missing.is_empty()).then_some(Self { at, end, missing })
+    }
+
+    /// True where the conversation waits for the missing results: nothing else was said after the calls.
+    fn is_open(&self, messages: &[Message]) -> bool {
+        self.end == messages.len()
+            && messages[self.at + 1..].iter().all(|message| matches!(message, Message::ToolResults(_)))
+    }
+
+    /// Where the results of this turn are kept: after the calls, whoever else said the same.
+    fn place(&self, turn: &Turn) -> PrefixHash {
+        let after = Lineage::of(&scope(turn), &turn.request.messages).at(self.at + 1);
+        Lineage::of(&format!("results after {after}"), &[]).whole()
+    }
+
+    fn fill(&self, messages: &mut Vec<Message>, more: Vec<ToolResult>) {
+        match messages.get_mut(self.at + 1) {
+            Some(Message::ToolResults(there)) => there.results.extend(more),
+            _ => messages.insert(self.at + 1, Message::ToolResults(ToolResults { results: more })),
+        }
+    }
+}
+
+fn results(messages: &[Message]) -> impl Iterator<Item = &ToolResult> {
+    let sets = messages.iter().filter_map(|message| match message {
+        Message::ToolResults(set) => Some(&set.results),
+        Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
+    });
+    sets.flatten()
+}
+
+/// What is kept of an incomplete turn.
+#[derive(Default, Serialize, Deserialize)]
+struct Parts {
+    /// The calls that have results, as the client names them.
+    calls: Vec<String>,
+    /// The calls and their results, as the Messages API writes them: in the order of `calls`.
+    said: Vec<Value>,
+}
+
+async fn keep(
+    pool: &Pool,
+    turn: &Turn,
+    gap: &Gap,
+    place: PrefixHash,
+    earlier: Vec<ToolResult>,
+) -> Result<(), TurnError> {
+    let messages = &turn.request.messages;
+    let Some(Message::Assistant(said)) = messages.get(gap.at) else { return Ok(()) };
+    let mut came: Vec<ToolResult> = results(&messages[gap.at + 1..gap.end]).cloned().chain(earlier).collect();
+    let order = |result: &ToolResult| {
+        said.content.iter().position(|block| matches!(block, Block::ToolCall(call) if call.id == result.call))
+    };
+    came.sort_by_key(order);
+    let calls = came.iter().map(|result| result.call.as_str().to_owned()).collect();
+    let pair = vec![messages[gap.at].clone(), Message::ToolResults(ToolResults { results: came })];
+    let parts = Parts { calls, said: written(&turn.request, pair)? };
+    let steps = serde_json::to_value(parts)
+        .map_or_else(|_| JsonText::empty_object(), |parts| JsonText::from_value(&parts));
+    // A session of its own: the conversation's last turn is still the one before.
+    let session = Uuid::now_v7().to_string();
+    let record = AgentRecord { key: place, after: Some(place), session, steps, reply: None };
+    pool.records().keep(&turn.caller, record).await;
+    Ok(())
+}
+
+async fn kept(pool: &Pool, turn: &Turn, place: PrefixHash) -> Vec<ToolResult> {
+    let found = pool.records().after(&turn.caller, vec![place]).await;
+    let Some(record) = found.into_iter().next() else { return Vec::new() };
+    let parts: Parts = serde_json::from_str(record.steps.as_str()).unwrap_or_default();
+    let messages = read_messages(&parts.said).unwrap_or_default();
+    let named = parts.calls.into_iter().zip(results(&messages));
+    named.map(|(call, result)| ToolResult { call: CallId::new(call), ..result.clone() }).collect()
+}
+
+fn still_missing(calls: &[&CallId]) -> TurnError {
+    let named: Vec<&str> = calls.iter().map(|call| call.as_str()).collect();
+    TurnError::invalid_param(
+        "messages",
+        format!(
+            "messages: results are missing for the calls {}: send these; the others are kept and may be left out or sent again",
+            named.join(", ")
+        ),
+    )
+}
