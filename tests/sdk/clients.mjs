@@ -16,16 +16,15 @@ export const versions = `@anthropic-ai/sdk ${installed("@anthropic-ai/sdk")}, op
 const MAX_TOKENS = 1024;
 const TIMEOUT_MS = 20_000;
 
-const WEATHER = {
-  name: "get_weather",
-  description: "The weather in a city.",
-  schema: {
-    type: "object",
-    properties: { city: { type: "string" } },
-    required: ["city"],
-    additionalProperties: false,
-  },
+const CITY_SCHEMA = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
 };
+const WEATHER = { name: "get_weather", description: "The weather in a city.", schema: CITY_SCHEMA };
+const TIME = { name: "get_time", description: "The time in a city.", schema: CITY_SCHEMA };
+export const ALL_TOOLS = [WEATHER, TIME];
 
 function installed(name) {
   const list = require(`${process.env.SDK_PACKAGES}/package-lock.json`);
@@ -41,8 +40,8 @@ function parsed(text) {
   }
 }
 
-function openaiClient(gateway) {
-  return new openai.OpenAI({ apiKey: "sk-client", baseURL: `${gateway}/v1`, maxRetries: 0, timeout: TIMEOUT_MS });
+function openaiClient(gateway, timeout) {
+  return new openai.OpenAI({ apiKey: "sk-client", baseURL: `${gateway}/v1`, maxRetries: 0, timeout });
 }
 
 async function names(page) {
@@ -55,9 +54,10 @@ export class Messages {
   name = "messages";
   errors = { rateLimit: anthropic.RateLimitError, badRequest: anthropic.BadRequestError, any: anthropic.AnthropicError };
 
-  constructor(gateway) {
+  constructor(gateway, { timeout = TIMEOUT_MS, tools = [WEATHER] } = {}) {
     const Anthropic = anthropic.Anthropic ?? anthropic.default;
-    this.sdk = new Anthropic({ apiKey: "sk-client", baseURL: gateway, maxRetries: 0, timeout: TIMEOUT_MS });
+    this.sdk = new Anthropic({ apiKey: "sk-client", baseURL: gateway, maxRetries: 0, timeout });
+    this.tools = tools;
   }
 
   user(text, png) {
@@ -79,7 +79,7 @@ export class Messages {
   async ask({ model, history, tools, streamed }) {
     const request = { model, max_tokens: MAX_TOKENS, messages: history };
     if (tools) {
-      request.tools = [{ name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.schema }];
+      request.tools = this.tools.map(({ name, description, schema }) => ({ name, description, input_schema: schema }));
     }
     const deltas = [];
     let message;
@@ -111,8 +111,9 @@ export class Chat {
   name = "chat";
   errors = { rateLimit: openai.RateLimitError, badRequest: openai.BadRequestError, any: openai.OpenAIError };
 
-  constructor(gateway) {
-    this.sdk = openaiClient(gateway);
+  constructor(gateway, { timeout = TIMEOUT_MS, tools = [WEATHER] } = {}) {
+    this.sdk = openaiClient(gateway, timeout);
+    this.tools = tools;
   }
 
   user(text, png) {
@@ -133,8 +134,8 @@ export class Chat {
   async ask({ model, history, tools, streamed }) {
     const request = { model, messages: history };
     if (tools) {
-      const { name, description, schema } = WEATHER;
-      request.tools = [{ type: "function", function: { name, description, parameters: schema, strict: true } }];
+      const tool = ({ name, description, schema }) => ({ name, description, parameters: schema, strict: true });
+      request.tools = this.tools.map((offered) => ({ type: "function", function: tool(offered) }));
     }
     const { completion, deltas, reasoning } = streamed ? await this.#stream(request) : await this.#whole(request);
     const { message, finish_reason: reason } = completion.choices[0];
@@ -190,8 +191,9 @@ export class Responses {
   name = "responses";
   errors = { rateLimit: openai.RateLimitError, badRequest: openai.BadRequestError, any: openai.OpenAIError };
 
-  constructor(gateway) {
-    this.sdk = openaiClient(gateway);
+  constructor(gateway, { timeout = TIMEOUT_MS, tools = [WEATHER] } = {}) {
+    this.sdk = openaiClient(gateway, timeout);
+    this.tools = tools;
   }
 
   user(text, png) {
@@ -212,8 +214,8 @@ export class Responses {
     const request = { model, input: history };
     if (previous) request.previous_response_id = previous;
     if (tools) {
-      const { name, description, schema } = WEATHER;
-      request.tools = [{ type: "function", name, description, parameters: schema, strict: true }];
+      const tool = ({ name, description, schema }) => ({ name, description, parameters: schema, strict: true });
+      request.tools = this.tools.map((offered) => ({ type: "function", ...tool(offered) }));
     }
     const deltas = [];
     const response = streamed ? await this.#stream(request, deltas) : await this.sdk.responses.create(request);

@@ -14,14 +14,22 @@ import openai
 TIMEOUT_SECONDS = 20
 MAX_TOKENS = 1024
 
-WEATHER_NAME = "get_weather"
-WEATHER_TEXT = "The weather in a city."
-WEATHER_SCHEMA = {
+CITY_SCHEMA = {
     "type": "object",
     "properties": {"city": {"type": "string"}},
     "required": ["city"],
     "additionalProperties": False,
 }
+
+
+@dataclass
+class Tool:
+    name: str
+    description: str
+
+
+WEATHER = Tool("get_weather", "The weather in a city.")
+TIME = Tool("get_time", "The time in a city.")
 
 
 @dataclass
@@ -64,10 +72,9 @@ class Messages:
     bad_request = anthropic.BadRequestError
     any_error = anthropic.APIError
 
-    def __init__(self, gateway):
-        self.sdk = anthropic.Anthropic(
-            api_key="sk-client", base_url=gateway, max_retries=0, timeout=TIMEOUT_SECONDS
-        )
+    def __init__(self, gateway, timeout=TIMEOUT_SECONDS, tools=(WEATHER,)):
+        self.sdk = anthropic.Anthropic(api_key="sk-client", base_url=gateway, max_retries=0, timeout=timeout)
+        self.tools = tools
 
     def user(self, text, png=None):
         if png is None:
@@ -88,7 +95,8 @@ class Messages:
         request = {"model": model, "max_tokens": MAX_TOKENS, "messages": history}
         if tools:
             request["tools"] = [
-                {"name": WEATHER_NAME, "description": WEATHER_TEXT, "input_schema": WEATHER_SCHEMA}
+                {"name": tool.name, "description": tool.description, "input_schema": CITY_SCHEMA}
+                for tool in self.tools
             ]
         deltas = []
         if streamed:
@@ -121,10 +129,9 @@ class Chat:
     bad_request = openai.BadRequestError
     any_error = openai.OpenAIError
 
-    def __init__(self, gateway):
-        self.sdk = openai.OpenAI(
-            api_key="sk-client", base_url=gateway + "/v1", max_retries=0, timeout=TIMEOUT_SECONDS
-        )
+    def __init__(self, gateway, timeout=TIMEOUT_SECONDS, tools=(WEATHER,)):
+        self.sdk = openai.OpenAI(api_key="sk-client", base_url=gateway + "/v1", max_retries=0, timeout=timeout)
+        self.tools = tools
 
     def user(self, text, png=None):
         if png is None:
@@ -143,8 +150,18 @@ class Chat:
         request = {"model": model, "messages": history}
         if tools:
             # The accumulator takes strict tools only.
-            function = {"name": WEATHER_NAME, "description": WEATHER_TEXT, "parameters": WEATHER_SCHEMA, "strict": True}
-            request["tools"] = [{"type": "function", "function": function}]
+            request["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": CITY_SCHEMA,
+                        "strict": True,
+                    },
+                }
+                for tool in self.tools
+            ]
         deltas, reasoning = [], []
         if streamed:
             try:
@@ -187,8 +204,9 @@ class Responses:
     bad_request = openai.BadRequestError
     any_error = openai.OpenAIError
 
-    def __init__(self, gateway):
-        self.sdk = Chat(gateway).sdk
+    def __init__(self, gateway, timeout=TIMEOUT_SECONDS, tools=(WEATHER,)):
+        self.sdk = Chat(gateway, timeout).sdk
+        self.tools = tools
 
     def user(self, text, png=None):
         if png is None:
@@ -214,11 +232,12 @@ class Responses:
             request["tools"] = [
                 {
                     "type": "function",
-                    "name": WEATHER_NAME,
-                    "description": WEATHER_TEXT,
-                    "parameters": WEATHER_SCHEMA,
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": CITY_SCHEMA,
                     "strict": True,
                 }
+                for tool in self.tools
             ]
         deltas = []
         if streamed:

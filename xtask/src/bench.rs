@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::cargo;
-use crate::command::BenchExtent;
+use crate::command::{AgentProgram, BenchExtent};
+use crate::{cargo, claude};
 
 pub(crate) fn run(root: &Path, extent: BenchExtent) -> Result<(), String> {
     let Built { gateway, bench, results } = build(root)?;
@@ -13,12 +13,24 @@ pub(crate) fn run(root: &Path, extent: BenchExtent) -> Result<(), String> {
     start(command, extent)
 }
 
-/// `cargo xtask bench agent`: the same with an agent behind the gateway.
-pub(crate) fn run_agent(root: &Path, program: &Path, extent: BenchExtent) -> Result<(), String> {
+/// `cargo xtask bench agent`: the same with an agent behind the gateway, once with each generation of the program
+/// that tests use, or with the one that is named.
+pub(crate) fn run_agent(root: &Path, program: &AgentProgram, extent: BenchExtent) -> Result<(), String> {
+    let programs = match program {
+        AgentProgram::Named(program) => vec![("named", program.clone())],
+        AgentProgram::Pinned => {
+            claude::install_if_missing(root)?;
+            claude::programs(root).to_vec()
+        }
+    };
     let Built { gateway, bench, results } = build(root)?;
-    let mut command = Command::new(bench);
-    command.arg("agent").arg(gateway).arg(program).arg(results);
-    start(command, extent)
+    for (name, program) in programs {
+        println!("{name}: {}", program.display());
+        let mut command = Command::new(&bench);
+        command.arg("agent").arg(&gateway).arg(program).arg(results.join(format!("agent-{name}")));
+        start(command, extent)?;
+    }
+    Ok(())
 }
 
 struct Built {

@@ -38,6 +38,12 @@ pub(crate) fn tell<'c>(root: &Path, command: &'c mut Command) -> &'c mut Command
     command.envs(PROGRAMS.map(|(variable, package)| (variable, program(root, package))))
 }
 
+/// The programs, by what suites call them.
+pub(crate) fn programs(root: &Path) -> [(&'static str, PathBuf); 2] {
+    let [(_, older), (_, current)] = PROGRAMS;
+    [("older", program(root, older)), ("current", program(root, current))]
+}
+
 fn program(root: &Path, package: &str) -> PathBuf {
     // The machine as these packages name it.
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };

@@ -8,10 +8,10 @@ pub(crate) enum Command {
     Test(TestExtent),
     Tidy,
     Bench(BenchExtent),
-    /// With this `claude` program.
-    BenchAgent(PathBuf, BenchExtent),
+    BenchAgent(AgentProgram, BenchExtent),
     Corpus(PathBuf),
     Bfcl,
+    Kills,
     Help,
 }
 
@@ -21,13 +21,21 @@ pub(crate) enum TestExtent {
     Quick,
 }
 
+/// Which `claude` to measure with.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum AgentProgram {
+    /// Those that tests use.
+    Pinned,
+    Named(PathBuf),
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum BenchExtent {
     Full,
     Smoke,
 }
 
-const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "bfcl", "help"];
+const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "bfcl", "kills", "help"];
 
 impl Command {
     /// Reads the arguments after `cargo xtask`; the error is a sentence for the person.
@@ -41,13 +49,14 @@ impl Command {
             ["bench"] => Ok(Self::Bench(BenchExtent::Full)),
             ["bench", "--smoke"] => Ok(Self::Bench(BenchExtent::Smoke)),
             ["bfcl"] => Ok(Self::Bfcl),
-            ["bench", "agent"] => Ok(Self::BenchAgent(PathBuf::from("claude"), BenchExtent::Full)),
-            ["bench", "agent", "--smoke"] => {
-                Ok(Self::BenchAgent(PathBuf::from("claude"), BenchExtent::Smoke))
+            ["kills"] => Ok(Self::Kills),
+            ["bench", "agent"] => Ok(Self::BenchAgent(AgentProgram::Pinned, BenchExtent::Full)),
+            ["bench", "agent", "--smoke"] => Ok(Self::BenchAgent(AgentProgram::Pinned, BenchExtent::Smoke)),
+            ["bench", "agent", program] => {
+                Ok(Self::BenchAgent(AgentProgram::Named(PathBuf::from(program)), BenchExtent::Full))
             }
-            ["bench", "agent", program] => Ok(Self::BenchAgent(PathBuf::from(program), BenchExtent::Full)),
             ["bench", "agent", program, "--smoke"] => {
-                Ok(Self::BenchAgent(PathBuf::from(program), BenchExtent::Smoke))
+                Ok(Self::BenchAgent(AgentProgram::Named(PathBuf::from(program)), BenchExtent::Smoke))
             }
             ["corpus", folder] => Ok(Self::Corpus(PathBuf::from(folder))),
             ["corpus"] => Err("`cargo xtask corpus` needs the folder with the recorded exchanges".to_owned()),
@@ -89,10 +98,11 @@ mod tests {
         check("tidy", &Ok(Command::Tidy));
         check("bench --smoke", &Ok(Command::Bench(BenchExtent::Smoke)));
         check("bfcl", &Ok(Command::Bfcl));
-        check("bench agent", &Ok(Command::BenchAgent(PathBuf::from("claude"), BenchExtent::Full)));
+        check("kills", &Ok(Command::Kills));
+        check("bench agent", &Ok(Command::BenchAgent(AgentProgram::Pinned, BenchExtent::Full)));
         check(
             "bench agent /opt/claude --smoke",
-            &Ok(Command::BenchAgent(PathBuf::from("/opt/claude"), BenchExtent::Smoke)),
+            &Ok(Command::BenchAgent(AgentProgram::Named(PathBuf::from("/opt/claude")), BenchExtent::Smoke)),
         );
         check("corpus some/where", &Ok(Command::Corpus(PathBuf::from("some/where"))));
     }

@@ -7,6 +7,7 @@
     reason = "a command line tool talks to the person who runs it"
 )]
 
+mod agent;
 mod bench;
 mod cargo;
 mod claude;
@@ -37,9 +38,11 @@ Everything one does with this repository, in one command each.
   cargo xtask bench --smoke   the same in under a minute: shows that it runs, not how fast
   cargo xtask bench agent [PROGRAM] [--smoke]
                               an agent behind the gateway: starts, sleeping sessions, a crowd; PROGRAM is a
-                              `claude` to measure with, else the one on the PATH; target/bench/agent.json
+                              `claude` to measure with, else both that tests use; target/bench/agent-*/agent.json
   cargo xtask corpus PATH     recorded exchanges below PATH, read and written in every dialect
   cargo xtask bfcl            every function-calling ground truth as the text of a model, read back by the SDKs
+  cargo xtask kills           Claude Code and the gateway killed fifty times each program at random moments of conversations;
+                              SEED=N makes the same choices again
   cargo xtask help            this text
 ";
 
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Command::Tidy => test::tidy_step(root).map(|()| println!("tidy: nothing to complain about")),
         Command::Bench(extent) => bench::run(root, extent),
         Command::Bfcl => return prompted::run_all(root),
+        Command::Kills => return agent::run_kills(root),
         Command::BenchAgent(program, extent) => bench::run_agent(root, &program, extent),
         Command::Corpus(folder) => corpus::run(root, &folder),
     };

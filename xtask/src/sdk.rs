@@ -17,6 +17,13 @@ pub(crate) const PYTHON_CURRENT: Packages = Packages {
     kind: Kind::PythonEnvironment,
 };
 
+/// The current JavaScript SDKs.
+pub(crate) const NODE_CURRENT: Packages = Packages {
+    name: "node-current",
+    list: "tests/sdk/node-current/package-lock.json",
+    kind: Kind::JavaScript,
+};
+
 const SUITES: &[(&str, Packages)] = &[
     ("Python, current", PYTHON_CURRENT),
     (
@@ -27,14 +34,7 @@ const SUITES: &[(&str, Packages)] = &[
             kind: Kind::PythonEnvironment,
         },
     ),
-    (
-        "JavaScript, current",
-        Packages {
-            name: "node-current",
-            list: "tests/sdk/node-current/package-lock.json",
-            kind: Kind::JavaScript,
-        },
-    ),
+    ("JavaScript, current", NODE_CURRENT),
     (
         "JavaScript, older",
         Packages {

@@ -24,14 +24,23 @@ pub(crate) struct Stage {
     // Dropped in this order: the gateway ends before the host it talks to.
     _gateway: Tethered,
     _scripted_model: Tethered,
+    program: PathBuf,
     gateway_url: String,
     model_url: String,
     folder: PathBuf,
 }
 
+/// Agents behind a stage's gateway: (name, program). Each thinks with the play of its name.
+pub(crate) type Agents = [(&'static str, PathBuf)];
+
 impl Stage {
     /// Builds and starts both; the store and the logs are in a folder of this name.
     pub(crate) fn start(root: &Path, name: &str) -> Result<Self, String> {
+        Self::with_agents(root, name, &[])
+    }
+
+    /// The same with agents, each a second time as `NAME-tools` with a built-in tool.
+    pub(crate) fn with_agents(root: &Path, name: &str, agents: &Agents) -> Result<Self, String> {
         let arguments = ["--quiet", "--package", "toolgate", "--package", "toolgate-testkit", "--bins"];
         let [gateway, scripted_model] = cargo::build(root, &arguments, ["toolgate", "scripted-model"])?;
         let folder = root.join(".toolgate-test").join(name);
@@ -48,18 +57,23 @@ impl Stage {
 
         let config = folder.join("toolgate.toml");
         let store = folder.join("toolgate.db");
-        fs::write(&config, config_text(&model_url, &store))
-            .map_err(|cause| format!("writing {}: {cause}", config.display()))?;
-        let config = config.to_string_lossy();
-        let mut gateway = Tethered::start(&gateway, &["--config", &config], &folder.join("toolgate.log"))
+        let text = config_text(&model_url, &store) + &agents_text(&model_url, agents);
+        fs::write(&config, text).map_err(|cause| format!("writing {}: {cause}", config.display()))?;
+        // Agents keep their files below the home folder, and a person's own must stay out of it.
+        let home = format!("HOME={}", folder.display());
+        let (program, config) = (gateway, config.to_string_lossy());
+        let arguments = [home.as_str(), &program.to_string_lossy(), "--config", &config];
+        let mut gateway = Tethered::start(Path::new("env"), &arguments, &folder.join("toolgate.log"))
             .map_err(|cause| format!("starting the gateway: {cause}"))?;
         let gateway_url = gateway.wait_for_url().map_err(|cause| format!("starting the gateway: {cause}"))?;
         println!("the gateway (process {}) listens on {gateway_url}", gateway.pid());
-        Ok(Self { _gateway: gateway, _scripted_model: scripted_model, gateway_url, model_url, folder })
+        let (gateway, scripted) = (gateway, scripted_model);
+        Ok(Self { _gateway: gateway, _scripted_model: scripted, program, gateway_url, model_url, folder })
     }
 }
 
-/// Runs a suite, which finds the gateway in GATEWAY and the scripted model in `SCRIPTED_MODEL`.
+/// Runs a suite, which finds the gateway in GATEWAY, its program in TOOLGATE and the scripted model in
+/// `SCRIPTED_MODEL`.
 pub(crate) fn run_suite(stage: &Result<Stage, String>, command: &mut Command) -> Outcome {
     let Ok(stage) = stage else {
         return Outcome::plain(Err("not run, because there is no gateway to talk to".to_owned()));
@@ -76,6 +90,7 @@ pub(crate) fn run_suite(stage: &Result<Stage, String>, command: &mut Command) ->
     }
     command
         .env("GATEWAY", &stage.gateway_url)
+        .env("TOOLGATE", &stage.program)
         .env("SCRIPTED_MODEL", &stage.model_url)
         .env("PYTHONUNBUFFERED", "1")
         .env("PYTHONDONTWRITEBYTECODE", "1");
@@ -106,9 +121,43 @@ fn config_text(model_url: &str, store: &Path) -> String {
     text
 }
 
+fn agents_text(model_url: &str, agents: &Agents) -> String {
+    let host = model_url.trim_end_matches("/v1");
+    let agent = |name: &str, program: &Path, tools: &str| {
+        format!(
+            "\n[agents.{name}]\ncommand = \"{program}\"\ntools = [{tools}]\nwarm = 1\nmax = 2\n\
+             env = {{ ANTHROPIC_BASE_URL = \"{host}\", ANTHROPIC_API_KEY = \"k\", ANTHROPIC_MODEL = \"play/{name}\" }}\n\
+             \n[models.{name}]\nagent = \"{name}\"\n",
+            program = program.display(),
+        )
+    };
+    let both = |(name, program): &(&'static str, PathBuf)| {
+        agent(name, program, "") + &agent(&format!("{name}-tools"), program, "\"Bash\"")
+    };
+    if agents.is_empty() {
+        return String::new();
+    }
+    let rules = "\n[approvals]\nrules = [\"allow Bash(echo:*)\"]\n".to_owned();
+    rules + &agents.iter().map(both).collect::<String>()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_stands_alone_and_with_a_tool_and_has_a_play_of_its_own() {
+        let text = agents_text("http://127.0.0.1:9/v1", &[("older", PathBuf::from("/bin/claude"))]);
+        for line in [
+            "[agents.older]\ncommand = \"/bin/claude\"\ntools = []\n",
+            "[agents.older-tools]\ncommand = \"/bin/claude\"\ntools = [\"Bash\"]\n",
+            "ANTHROPIC_BASE_URL = \"http://127.0.0.1:9\"",
+            "ANTHROPIC_MODEL = \"play/older-tools\" }\n\n[models.older-tools]\nagent = \"older-tools\"\n",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert_eq!(agents_text("http://127.0.0.1:9/v1", &[]), "");
+    }
 
     #[test]
     fn every_case_stands_behind_every_host() {

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::cargo::{self, cargo};
 use crate::command::TestExtent;
 use crate::report::{Outcome, Report};
-use crate::{claude, prompted, sdk, tidy};
+use crate::{agent, claude, prompted, sdk, tidy};
 
 pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
     let mut report = Report::default();
@@ -34,6 +34,7 @@ pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
             });
             sdk::run(root, &mut report);
             prompted::run(root, &mut report);
+            agent::run(root, &mut report);
         }
     }
     report.finish()

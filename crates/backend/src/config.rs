@@ -9,7 +9,7 @@ use toolgate_prompted::{Options, Secret};
 
 use crate::pattern::ModelPattern;
 
-pub use crate::agent::config::{AgentConfig, AgentModel, AgentName, Builtins, PoolSize, SystemMode};
+pub use crate::agent::config::{AgentConfig, AgentModel, AgentName, Builtins, Keeper, PoolSize, SystemMode};
 
 /// Everything [`Router::assemble`](crate::Router::assemble) needs.
 #[derive(Clone, Debug, Default)]

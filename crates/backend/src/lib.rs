@@ -21,7 +21,9 @@ mod prompted;
 mod route;
 mod turn;
 
-pub use agent::{AgentRecord, Agents, Decider, Decision, DenyAll, Door, NoRecords, Question, Records};
+pub use agent::{
+    AgentRecord, Agents, Decider, Decision, DenyAll, Door, KEEPER, NoRecords, Question, Records, keep,
+};
 pub use http::{AssembleError, Tls};
 pub use nearest::nearest;
 pub use pattern::ModelPattern;

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -52,6 +53,17 @@ pub(crate) enum Command {
     Keys {
         #[command(subcommand)]
         action: KeysAction,
+    },
+    /// Stands between the gateway and one of its agents; the gateway starts it itself
+    #[command(name = toolgate_backend::KEEPER, hide = true)]
+    KeepAgent {
+        /// The gateway's process id
+        gateway: u32,
+        /// The agent's program
+        program: OsString,
+        /// The program's arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
     },
 }
 

@@ -20,9 +20,11 @@ mod serve;
 mod signals;
 mod trigger_secret;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Parser;
 
 use args::{Command, CommandLine, ImportFrom, KeysAction, Options};
@@ -57,8 +59,17 @@ fn run(command: Command, options: &Options) -> anyhow::Result<ExitCode> {
             import::toolify(&file, output.as_deref(), &environment, &mut out)?;
         }
         Command::Keys { action: KeysAction::New { name } } => keys::new(&name, &mut out)?,
+        Command::KeepAgent { gateway, program, arguments } => {
+            return keep_agent(gateway, &program, &arguments);
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn keep_agent(gateway: u32, program: &OsString, arguments: &[OsString]) -> anyhow::Result<ExitCode> {
+    let shown = program.to_string_lossy();
+    let code = toolgate_backend::keep(gateway, program, arguments);
+    Ok(ExitCode::from(code.with_context(|| format!("running {shown}"))?))
 }
 
 fn check(options: &Options, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {

@@ -43,12 +43,11 @@ impl Effort {
     pub(crate) const SMOKE: Self = Self { rounds: 2, paused_sessions: 8, crowd: 6 };
 }
 
-/// Measures everything, prints it and writes `agent.json` into `folder`.
+/// Measures everything, prints each figure as soon as it is there and writes `agent.json` into `folder`.
 pub(crate) fn run(gateway: &Path, program: &Path, folder: &Path, effort: Effort) -> Result<(), AnyError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let setting = Setting { gateway, program, folder, effort };
     let outcome = LocalSet::new().block_on(&runtime, setting.measure())?;
-    println!("\n{outcome}");
     fs::create_dir_all(folder)?;
     let path = folder.join("agent.json");
     fs::write(&path, format!("{:#}\n", outcome.json()))?;
@@ -67,12 +66,13 @@ impl Setting<'_> {
     async fn measure(&self) -> Result<Outcome, AnyError> {
         println!("measuring: starts");
         let starts = self.starts().await?;
-        println!("measuring: a history that no process knows");
+        println!("{starts}\nmeasuring: a history that no process knows");
         let resumed = self.resumed().await?;
-        println!("measuring: {} paused sessions", self.effort.paused_sessions);
-        let paused = self.paused().await?;
-        println!("measuring: {} conversations on {CROWD_PROCESSES} processes", self.effort.crowd);
+        println!("{resumed}\nmeasuring: {} conversations on {CROWD_PROCESSES} processes", self.effort.crowd);
         let crowd = self.crowd().await?;
+        println!("{crowd}\nmeasuring: {} paused sessions", self.effort.paused_sessions);
+        let paused = self.paused().await?;
+        println!("{paused}");
         Ok(Outcome { starts, resumed, paused, crowd })
     }
 
@@ -94,21 +94,22 @@ impl Setting<'_> {
         Ok(Starts { warm_ms: median(warm), cold_ms: median(cold) })
     }
 
+    /// The same history, told to a warm process that knows nothing of it and known to a live one.
     async fn resumed(&self) -> Result<Resumed, AnyError> {
-        let scene = self.scene("resumed", Pool { warm: 1, max: 2, hold: "1m" })?;
+        let with_live = self.scene("live", Pool { warm: 0, max: 1, hold: "10m" })?;
+        let with_warm = self.scene("from-nothing", Pool { warm: 1, max: 2, hold: "1s" })?;
+        let mut known = Conversation::with_history("a long story", HISTORY_MESSAGES);
+        known.say("Where were we?");
+        known.send(with_live.address()).await?;
         let (mut live, mut from_nothing) = (Vec::new(), Vec::new());
         for round in 0..self.effort.rounds {
-            let mut known = Conversation::new();
-            known.say(&format!("Good morning number {round}."));
-            known.send(scene.address()).await?;
-            scene.settle(1).await?;
-            known.say("And good night.");
-            live.push(milliseconds(known.send(scene.address()).await?.first));
-
+            with_live.settle(1).await?;
+            with_warm.settle(1).await?;
+            known.say(&format!("And then, for the {round}th time?"));
+            live.push(milliseconds(known.send(with_live.address()).await?.first));
             let mut unknown = Conversation::with_history(&format!("story {round}"), HISTORY_MESSAGES);
-            scene.settle(1).await?;
             unknown.say("How does it end?");
-            from_nothing.push(milliseconds(unknown.send(scene.address()).await?.first));
+            from_nothing.push(milliseconds(unknown.send(with_warm.address()).await?.first));
         }
         Ok(Resumed { live_ms: median(live), from_nothing_ms: median(from_nothing) })
     }
@@ -116,15 +117,15 @@ impl Setting<'_> {
     /// Every session is left with an open call, until its process is put to sleep.
     async fn paused(&self) -> Result<Paused, AnyError> {
         let scene = self.scene("paused", Pool { warm: 0, max: CROWD_PROCESSES, hold: "1s" })?;
+        let empty_memory_mib = scene.memory_mib()?;
         let mut first = None;
-        // One session first: what the gateway loads once is not what a session costs.
-        let mut warm_up = Conversation::new();
-        warm_up.say("call `get_weather` for Nowhere");
-        warm_up.send(scene.address()).await?;
+        // One round of sessions first: what the gateway loads once is not what a session costs.
+        try_join_all((0..CROWD_PROCESSES).map(|number| pause(&scene, format!("village {number}")))).await?;
         scene.wait_for_sleep().await?;
         let (memory_before, store_before) = (scene.memory_mib()?, scene.store_mib()?);
         for batch in (0..self.effort.paused_sessions).collect::<Vec<_>>().chunks(CROWD_PROCESSES as usize) {
-            let paused = try_join_all(batch.iter().map(|number| pause(&scene, *number))).await?;
+            let paused =
+                try_join_all(batch.iter().map(|number| pause(&scene, format!("city {number}")))).await?;
             first = first.or_else(|| paused.into_iter().next());
         }
         scene.wait_for_sleep().await?;
@@ -135,6 +136,7 @@ impl Setting<'_> {
         let woken = first.send(scene.address()).await?;
         Ok(Paused {
             sessions: self.effort.paused_sessions,
+            empty_memory_mib,
             added_memory_mib,
             added_store_mib,
             woken_ms: milliseconds(woken.first),
@@ -172,10 +174,12 @@ async fn first_event(scene: &Scene, round: usize) -> Result<f64, AnyError> {
     Ok(milliseconds(conversation.send(scene.address()).await?.first))
 }
 
-async fn pause(scene: &Scene, number: usize) -> Result<Conversation, AnyError> {
+/// A session that waits for the result of its call.
+async fn pause(scene: &Scene, place: String) -> Result<Conversation, AnyError> {
     let mut conversation = Conversation::new();
-    conversation.say(&format!("call `get_weather` for city {number}"));
+    conversation.say(&format!("call `get_weather` for {place}"));
     conversation.send(scene.address()).await?;
+    conversation.expect_calls()?;
     Ok(conversation)
 }
 

@@ -33,6 +33,8 @@ pub struct AgentConfig {
     pub silence: Duration,
     /// How many processes there are.
     pub pool: PoolSize,
+    /// Who ends its processes when the gateway is killed.
+    pub keeper: Keeper,
 }
 
 /// A model that thinks, a build that runs, a person who is asked: longer than any of these.
@@ -53,6 +55,7 @@ impl AgentConfig {
             max_turns: None,
             silence: USUAL_SILENCE,
             pool: PoolSize::default(),
+            keeper: Keeper::default(),
         }
     }
 }
@@ -84,6 +87,16 @@ impl fmt::Display for AgentName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Who ends an agent's processes when the gateway is killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeper {
+    /// They notice themselves that their input is closed; before they leave, they may ask their model once more.
+    #[default]
+    Themselves,
+    /// The program that runs now, started once more for each of them: it must know [`KEEPER`](crate::KEEPER).
+    OwnProgram,
 }
 
 /// Which model thinks for an agent.

@@ -1,13 +1,15 @@
 //! How the program is started: its arguments and its whole environment. What is fixed here cannot change later, so
 //! a process serves only requests that would start it the same way.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use secrecy::{ExposeSecret, SecretString};
 use tokio::process::Command;
 use toolgate_dialect::claude_stream_json::{SERVER, write::MAX_CALL_WAIT_MS};
 
-use super::config::{AgentConfig, AgentModel, Builtins};
+use super::config::{AgentConfig, AgentModel, Builtins, Keeper};
+use super::keeper::KEEPER;
 
 /// The choices that differ from request to request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +63,11 @@ const SETTINGS: [(&str, &str); 13] = [
 
 /// The program, ready to be started.
 pub(super) fn command(config: &AgentConfig, launch: &Launch, door: Option<&Door>) -> Command {
-    let mut command = Command::new(&config.program);
+    let mut command = match config.keeper {
+        // A program that is not there is told best by the system.
+        Keeper::OwnProgram if config.program.is_file() => kept(&config.program),
+        Keeper::OwnProgram | Keeper::Themselves => Command::new(&config.program),
+    };
     command
         .args(["--output-format=stream-json", "--input-format=stream-json", "--verbose"])
         .args(["--include-partial-messages", "--permission-prompt-tool=stdio", "--permission-mode=default"])
@@ -99,6 +105,14 @@ pub(super) fn command(config: &AgentConfig, launch: &Launch, door: Option<&Door>
     // A group of its own: a signal from the terminal is ours to handle, and its tools can be ended with it.
     #[cfg(unix)]
     command.process_group(0);
+    command
+}
+
+/// The program below its keeper.
+fn kept(program: &Path) -> Command {
+    // Not by its path: there may be another program by now, as after an update.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(KEEPER).arg(std::process::id().to_string()).arg(program);
     command
 }
 

@@ -19,6 +19,7 @@ mod decide;
 mod failure;
 mod handoff;
 mod job;
+mod keeper;
 mod launch;
 mod outbox;
 mod parts;
@@ -48,6 +49,7 @@ use self::pool::{Pool, Surroundings};
 use crate::turn::{Answer, Backend, Turn};
 
 pub use self::decide::{Decider, Decision, DenyAll, Question};
+pub use self::keeper::{KEEPER, keep};
 pub use self::launch::Door;
 pub use self::records::{AgentRecord, NoRecords, Records};
 

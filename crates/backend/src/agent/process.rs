@@ -156,7 +156,7 @@ async fn read_complaint(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -
 
 /// The process, its group, and what it started in groups of their own.
 #[cfg(unix)]
-fn kill_family(id: u32) {
+pub(super) fn kill_family(id: u32) {
     use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
     // Children first: once their parent is gone, nobody knows whose they were.
@@ -169,7 +169,7 @@ fn kill_family(id: u32) {
 }
 
 #[cfg(not(unix))]
-fn kill_family(_: u32) {}
+pub(super) fn kill_family(_: u32) {}
 
 /// Everything a process started that still runs, as far as the system tells.
 #[cfg(unix)]

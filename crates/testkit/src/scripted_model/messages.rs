@@ -51,8 +51,10 @@ fn send(script: Script, event: Value) -> Script {
 }
 
 fn message(heard: &Heard, content: &Value, stop_reason: &Value, output_tokens: usize) -> Value {
+    // Programs that keep a history take two messages of one id for parts of the same.
+    let id = format!("msg_scripted_{}", heard.times_spoken());
     json!({
-        "id": "msg_scripted", "type": "message", "role": "assistant", "model": heard.model, "content": content,
+        "id": id, "type": "message", "role": "assistant", "model": heard.model, "content": content,
         "container": null, "stop_details": null, "stop_reason": stop_reason, "stop_sequence": null,
         "usage": {
             "input_tokens": INPUT_TOKENS, "cache_creation_input_tokens": 0,

@@ -1,8 +1,9 @@
-//! Plays: what a model that only knows text is to say, written down by the test that asks it.
+//! Plays: what a model is to say, written down by the test that asks it.
 //!
 //! `PUT /v1/plays/NAME` with `{"turns":[{"text":"…","pieces":[7,42],"end":"stop"}]}` makes a model whose name ends in
 //! `/NAME` say these texts, one a turn; the turn is told by how often it has spoken in the history. [`TRIGGER`] in a text
-//! stands for the trigger that the request's prompt teaches. `GET` of the same path gives the requests it was asked with.
+//! stands for the trigger that the request's prompt teaches. A turn may have `calls` too, each with the `id`, the `name`
+//! and the `input` that a model with tools of its own would give it. `GET` of the same path gives the requests it was asked with.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,14 +19,23 @@ pub const TRIGGER: char = '\u{E000}';
 const MAX_PLAYS: usize = 256;
 
 /// Requests kept of each play.
-const MAX_HEARD: usize = 64;
+const MAX_HEARD: usize = 512;
 
-/// What a text-only model says in one turn, and how it comes.
+/// What a model says in one turn, and how it comes.
 #[derive(Debug, Clone)]
 pub struct Line {
     text: String,
     pieces: Pieces,
+    calls: Vec<Call>,
     ending: Ending,
+}
+
+/// A call of a model that knows tools.
+#[derive(Debug, Clone)]
+struct Call {
+    id: String,
+    name: String,
+    input: Value,
 }
 
 /// How a text is cut into deltas, counted in characters.
@@ -47,7 +57,7 @@ pub enum Pieces {
 impl Line {
     /// A text that ends because the model has said all.
     pub fn new(text: impl Into<String>, pieces: Pieces) -> Self {
-        Self { text: text.into(), pieces, ending: Ending::Stop }
+        Self { text: text.into(), pieces, calls: Vec::new(), ending: Ending::Stop }
     }
 
     /// The same text, ended by the token limit.
@@ -63,19 +73,38 @@ impl Line {
             None if self.text.contains(TRIGGER) => "I was taught no calls.".to_owned(),
             None => self.text.clone(),
         };
-        Reply { pieces: vec![Piece::Text { deltas: self.pieces.cut(&text) }], ending: self.ending }
+        let call = |call: &Call| Piece::Call {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            deltas: self.pieces.cut(&call.input.to_string()),
+        };
+        let is_silent = text.is_empty() && !self.calls.is_empty();
+        let text = (!is_silent).then(|| Piece::Text { deltas: self.pieces.cut(&text) });
+        Reply { pieces: text.into_iter().chain(self.calls.iter().map(call)).collect(), ending: self.ending }
     }
 
     fn from_json(turn: &Value) -> Result<Self, String> {
         let text = turn["text"].as_str().ok_or("a turn has a `text`")?.to_owned();
+        let calls = turn["calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let calls: Vec<Call> = calls.iter().map(Call::from_json).collect::<Result<_, _>>()?;
         let pieces = Pieces::from_json(&turn["pieces"]).ok_or("`pieces` is a length, or [longest, seed]")?;
         let ending = match turn["end"].as_str().unwrap_or("stop") {
-            "stop" => Ending::Stop,
+            "stop" if calls.is_empty() => Ending::Stop,
+            "stop" => Ending::Calls,
             "length" => Ending::Length,
             "cut" => Ending::Cut,
             other => return Err(format!("there is no end `{other}`: use stop, length or cut")),
         };
-        Ok(Self { text, pieces, ending })
+        Ok(Self { text, pieces, calls, ending })
+    }
+}
+
+impl Call {
+    fn from_json(call: &Value) -> Result<Self, String> {
+        let word = |field: &str| {
+            call[field].as_str().map(str::to_owned).ok_or_else(|| format!("a call has a `{field}`"))
+        };
+        Ok(Self { id: word("id")?, name: word("name")?, input: call["input"].clone() })
     }
 }
 

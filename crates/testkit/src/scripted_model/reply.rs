@@ -36,8 +36,8 @@ pub(super) enum Piece {
     },
     /// `id` is the part after the dialect's own prefix.
     Call {
-        id: &'static str,
-        name: &'static str,
+        id: String,
+        name: String,
         deltas: Vec<String>,
     },
 }
@@ -168,8 +168,8 @@ fn parallel(heard: &Heard) -> Outcome {
     )
 }
 
-fn weather(id: &'static str, arguments: &[&str]) -> Piece {
-    Piece::Call { id, name: "get_weather", deltas: texts(arguments) }
+fn weather(id: &str, arguments: &[&str]) -> Piece {
+    Piece::Call { id: id.to_owned(), name: "get_weather".to_owned(), deltas: texts(arguments) }
 }
 
 fn stop(pieces: Vec<Piece>) -> Outcome {

@@ -29,6 +29,9 @@ pub(super) struct Resumed {
 /// Sessions that wait for a client's result, their processes asleep.
 pub(super) struct Paused {
     pub(super) sessions: usize,
+    /// Of a gateway that has served nobody yet.
+    pub(super) empty_memory_mib: f64,
+    /// Against a gateway that has served a few.
     pub(super) added_memory_mib: f64,
     pub(super) added_store_mib: f64,
     pub(super) woken_ms: f64,
@@ -59,6 +62,7 @@ impl Outcome {
             },
             "paused": {
                 "sessions": paused.sessions,
+                "empty_memory_mib": paused.empty_memory_mib,
                 "added_memory_mib": paused.added_memory_mib,
                 "added_store_mib": paused.added_store_mib,
                 "woken_ms": paused.woken_ms,
@@ -74,32 +78,42 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for Starts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { starts, resumed, paused, crowd } = self;
-        writeln!(
+        let Self { warm_ms, cold_ms } = self;
+        let ratio = warm_ms / cold_ms;
+        write!(
             f,
-            "first event, warm / cold            {:.0} ms / {:.0} ms = {:.2} (goal {WARM_GOAL})",
-            starts.warm_ms,
-            starts.cold_ms,
-            starts.warm_ms / starts.cold_ms
-        )?;
-        writeln!(
+            "first event, warm / cold: {warm_ms:.0} ms / {cold_ms:.0} ms = {ratio:.2} (goal {WARM_GOAL})"
+        )
+    }
+}
+
+impl fmt::Display for Resumed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { live_ms, from_nothing_ms } = self;
+        let ratio = from_nothing_ms / live_ms;
+        write!(f, "first event, from nothing / live: {from_nothing_ms:.0} ms / {live_ms:.0} ms = {ratio:.2}")
+    }
+}
+
+impl fmt::Display for Paused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sessions, empty_memory_mib, added_memory_mib, added_store_mib, woken_ms } = self;
+        write!(
             f,
-            "first event, from nothing / live    {:.0} ms / {:.0} ms = {:.2}",
-            resumed.from_nothing_ms,
-            resumed.live_ms,
-            resumed.from_nothing_ms / resumed.live_ms
-        )?;
-        writeln!(
+            "{sessions} paused sessions: {added_memory_mib:+.1} MiB in the gateway (empty: {empty_memory_mib:.1}), \
+             {added_store_mib:+.1} MiB in the store; one woken in {woken_ms:.0} ms"
+        )
+    }
+}
+
+impl fmt::Display for Crowd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { conversations, requests, processes, seconds } = self;
+        write!(
             f,
-            "{} paused sessions                 {:+.1} MiB in the gateway, {:+.1} MiB in the store; one woken in {:.0} ms",
-            paused.sessions, paused.added_memory_mib, paused.added_store_mib, paused.woken_ms
-        )?;
-        writeln!(
-            f,
-            "{} conversations on {} processes     {} requests in {:.1} s, no failure",
-            crowd.conversations, crowd.processes, crowd.requests, crowd.seconds
+            "{conversations} conversations on {processes} processes: {requests} requests in {seconds:.1} s, no failure"
         )
     }
 }

@@ -10,7 +10,7 @@ use crate::process;
 use crate::stage::Server;
 
 /// How long to wait for processes to start, to come to rest or to end.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How often to look.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -47,16 +47,21 @@ impl Conversation {
         self.messages.push(json!({ "role": "user", "content": text }));
     }
 
-    /// Adds a result for every call of the last reply; an error where it made none.
-    pub(super) fn answer_calls(&mut self, result: &str) -> Result<(), AnyError> {
+    /// The ids of the calls of the last reply; an error where it made none.
+    pub(super) fn expect_calls(&self) -> Result<Vec<Value>, AnyError> {
         let blocks = self.messages.last().and_then(|last| last["content"].as_array());
         let calls = blocks.into_iter().flatten().filter(|block| block["type"] == "tool_use");
-        let results: Vec<Value> = calls
-            .map(|call| json!({ "type": "tool_result", "tool_use_id": call["id"], "content": result }))
-            .collect();
-        if results.is_empty() {
+        let ids: Vec<Value> = calls.map(|call| call["id"].clone()).collect();
+        if ids.is_empty() {
             return Err(format!("the agent called no tool: {:?}", self.messages.last()).into());
         }
+        Ok(ids)
+    }
+
+    /// Adds a result for every call of the last reply; an error where it made none.
+    pub(super) fn answer_calls(&mut self, result: &str) -> Result<(), AnyError> {
+        let result = |id| json!({ "type": "tool_result", "tool_use_id": id, "content": result });
+        let results: Vec<Value> = self.expect_calls()?.into_iter().map(result).collect();
         self.messages.push(json!({ "role": "user", "content": results }));
         Ok(())
     }

@@ -1,0 +1,67 @@
+//! The keeper of an agent's process: a process between the gateway and the program, for the moment when the gateway is
+//! killed.
+//!
+//! A program that finds its input closed answers the calls it waits for with errors of its own and asks its model on,
+//! which nobody wants and somebody pays for. So the keeper holds the other end of that input open, and when the gateway
+//! is gone it ends the program and everything it started.
+
+use std::ffi::OsString;
+use std::io;
+
+/// The word by which the gateway's own program is asked to be a keeper. The gateway's process id, the agent's program
+/// and that one's arguments come after it.
+pub const KEEPER: &str = "keep-agent";
+
+/// Starts the program and returns the code to end with, which is the program's own. Everything passes between it and the gateway untouched.
+#[cfg(target_os = "linux")]
+pub fn keep(gateway: u32, program: &OsString, arguments: &[OsString]) -> io::Result<u8> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::process::{PidfdFlags, getppid, pidfd_open};
+
+    // Opening one's own input for writing gives the other end of the pipe.
+    let input = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/0")?;
+    let parent = pid(gateway)?;
+    let gateway = pidfd_open(parent, PidfdFlags::empty())?;
+    // Asked after it was opened: until now its id may have gone to another process.
+    if getppid() != Some(parent) {
+        return Err(io::Error::other("the gateway is gone already"));
+    }
+    let mut child = std::process::Command::new(program).args(arguments).spawn()?;
+    let ended = pidfd_open(pid(child.id())?, PidfdFlags::empty())?;
+    loop {
+        let mut watched = [PollFd::new(&gateway, PollFlags::IN), PollFd::new(&ended, PollFlags::IN)];
+        match poll(&mut watched, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [gateway, ended] = watched.map(|watched| !watched.revents().is_empty());
+        if gateway && !ended {
+            // The keeper is of the same group, so this ends it too.
+            super::process::kill_family(std::process::id());
+        }
+        if gateway || ended {
+            drop(input);
+            return Ok(code(child.wait()?));
+        }
+    }
+}
+
+/// A program that was killed has no code: shells add its signal to 128.
+#[cfg(target_os = "linux")]
+fn code(status: std::process::ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+#[cfg(target_os = "linux")]
+fn pid(id: u32) -> io::Result<rustix::process::Pid> {
+    let pid = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    pid.ok_or_else(|| io::Error::other(format!("{id} is no process id")))
+}
+
+/// Elsewhere the program has to notice by itself that its input is closed.
+#[cfg(not(target_os = "linux"))]
+pub fn keep(_: u32, _: &OsString, _: &[OsString]) -> io::Result<u8> {
+    Err(io::ErrorKind::Unsupported.into())
+}
