@@ -125,13 +125,14 @@ impl Actor {
                         return End::Failed(failure::ended(status, &process.complaint()));
                     }
                     PipeEvent::Read => {
-                        if core.outbox().is_some() {
+                        let heard = match read(core, process) {
+                            Ok(heard) => heard,
+                            Err(error) => return End::Failed(error),
+                        };
+                        if heard.messages > 0 && core.outbox().is_some() {
                             deadline = Deadline::Silence(Instant::now() + self.pool.config().silence);
                         }
-                        for happening in match read(core, process) {
-                            Ok(happenings) => happenings,
-                            Err(error) => return End::Failed(error),
-                        } {
+                        for happening in heard.happenings {
                             match happening {
                                 Happening::FirstEvent => self.pool.refill(),
                                 Happening::Settled { standing, last, outbox, record } => {
@@ -194,12 +195,21 @@ impl Deadline {
     }
 }
 
-fn read(core: &mut Core, process: &mut Process) -> Result<Vec<Happening>, TurnError> {
-    let mut happenings = Vec::new();
+/// What the program's last lines said.
+#[derive(Default)]
+struct Heard {
+    /// How many of them were messages: other noise is no sign that it works.
+    messages: usize,
+    happenings: Vec<Happening>,
+}
+
+fn read(core: &mut Core, process: &mut Process) -> Result<Heard, TurnError> {
+    let mut heard = Heard::default();
     while let Some(line) = process.next_line().map_err(failure::broken)? {
-        happenings.append(&mut core.line(Line::read(line).map_err(failure::broken)?));
+        heard.messages += usize::from(line.starts_with('{'));
+        heard.happenings.append(&mut core.line(Line::read(line).map_err(failure::broken)?));
     }
-    Ok(happenings)
+    Ok(heard)
 }
 
 async fn left(client: Option<CancellationToken>) {

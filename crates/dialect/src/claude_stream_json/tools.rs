@@ -13,7 +13,7 @@ const MAX_NAME: usize = 64;
 /// The program cuts longer descriptions.
 const MAX_DESCRIPTION: usize = 2048;
 /// The most the program lets a tool declare; larger results would go into a file and not to the model.
-const MAX_RESULT_CHARS: u64 = 500_000;
+const MAX_RESULT_CHARS: usize = 500_000;
 
 /// The tools of one request.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -116,8 +116,14 @@ pub fn result_content(block: &Value) -> Option<Value> {
         Value::Array(parts) => parts.iter().map(|part| result_part(part, is_error)).collect::<Option<_>>()?,
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
-    // The program writes words of its own where a result is empty.
-    if parts.is_empty() { None } else { Some(Value::Array(parts)) }
+    // The program writes words of its own where a result is empty, and puts one that is too large into a file.
+    let is_sayable = !parts.is_empty() && written_chars(&parts) <= MAX_RESULT_CHARS;
+    is_sayable.then_some(Value::Array(parts))
+}
+
+/// How large the texts are at most, however the program counts them.
+fn written_chars(parts: &[Value]) -> usize {
+    parts.iter().filter(|part| part["type"] == "text").map(|part| part.to_string().len()).sum()
 }
 
 fn result_part(part: &Value, is_error: bool) -> Option<Value> {
