@@ -24,6 +24,8 @@ mod gate;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod offers;
+#[cfg(test)]
 mod own_tools;
 #[cfg(test)]
 mod parts;
