@@ -1,12 +1,14 @@
 //! A client's tools as the program serves them, and their names both ways without collisions (T24).
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use toolgate_model::pairing::shortened;
-use toolgate_model::{Losses, Translated};
+use toolgate_model::{JsonText, Losses, Translated};
 
 use super::PREFIX;
+use crate::tool_schema::for_host;
 
 /// The longest name a model's host takes, our prefix included.
 const MAX_NAME: usize = 64;
@@ -65,10 +67,11 @@ impl AgentTools {
             if tool.get("strict").is_some_and(|strict| strict == true) {
                 losses.add(format!("tools[{name}].strict"), "the agent does not hold calls to their schema");
             }
+            let schema = servable(name, schema, &mut losses);
             let bare = bare_name(name, &mut used);
             let visible = format!("{PREFIX}{bare}");
             let description = tool["description"].as_str().unwrap_or_default();
-            known.served.push(ServedTool { entry: entry(&bare, description, schema), name: bare.clone() });
+            known.served.push(ServedTool { entry: entry(&bare, description, &schema), name: bare.clone() });
             known.own.insert(visible.clone(), name.to_owned());
             known.to_visible.insert(name.to_owned(), visible);
             if bare == name {
@@ -138,6 +141,14 @@ fn result_part(part: &Value, is_error: bool) -> Option<Value> {
     }
 }
 
+/// The schema as it is, but for one with a choice at its root: the program would leave out the whole tool.
+fn servable<'a>(tool: &str, schema: &'a Value, losses: &mut Losses) -> Cow<'a, Value> {
+    if ["anyOf", "oneOf", "allOf"].iter().all(|choice| schema.get(choice).is_none()) {
+        return Cow::Borrowed(schema);
+    }
+    Cow::Owned(for_host(tool, Some(&JsonText::from_value(schema)), losses).to_value())
+}
+
 /// The name without our prefix, short enough for both; two names stay two.
 fn bare_name(name: &str, used: &mut HashSet<String>) -> String {
     let mut bare = shortened(name, MAX_NAME - PREFIX.len(), is_name_letter);
@@ -160,7 +171,7 @@ fn entry(bare: &str, description: &str, schema: &Value) -> Value {
 }
 
 /// What is too long for the description goes on in the schema's, which the program leaves alone.
-fn fitted<'a>(description: &'a str, schema: &Value) -> (std::borrow::Cow<'a, str>, Value) {
+fn fitted<'a>(description: &'a str, schema: &Value) -> (Cow<'a, str>, Value) {
     const GOES_ON: &str = " […goes on in the description of the input]";
     // The program counts UTF-16 units; no character has more bytes than four times those, nor fewer.
     if description.encode_utf16().count() <= MAX_DESCRIPTION {

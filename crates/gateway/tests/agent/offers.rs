@@ -16,6 +16,9 @@ fn tools() -> Vec<Value> {
         json!({ "name": "nested", "description": "d", "input_schema": nested }),
         json!({ "name": "wordy", "description": "word ".repeat(1000), "input_schema": { "type": "object" } }),
         json!({ "name": "empty", "input_schema": { "type": "object", "properties": {} } }),
+        json!({ "name": "either", "description": "d", "input_schema": { "type": "object", "oneOf": [
+            { "properties": { "a": { "type": "string" } } }, { "properties": { "b": { "type": "string" } } },
+        ] } }),
     ];
     tools.extend((tools.len()..MANY).map(|number| {
         json!({ "name": format!("tool_{number}"), "description": "d", "input_schema": { "type": "object" } })
@@ -48,6 +51,8 @@ async fn every_tool_is_there_at_once_as_it_was_written_and_always_in_the_same_or
         }
         assert_eq!(find("nested")["input_schema"]["properties"], tools()[0]["input_schema"]["properties"]);
         assert!(find("wordy").to_string().matches("word ").count() >= 990, "the description is whole");
+        let either = &find("either")["input_schema"]["properties"];
+        assert!(either["a"].is_object() && either["b"].is_object(), "{either}");
     }
 }
 
