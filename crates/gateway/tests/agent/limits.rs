@@ -42,7 +42,7 @@ async fn a_request_past_max_waits_and_is_told_when_nothing_becomes_free() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_at_once_and_those_in_it_get_their_turn() {
+async fn a_full_queue_refuses_one_more_and_the_agent_works_again_afterwards() {
     for program in programs() {
         let stage = Stage::with(&program, |agent| {
             (agent.pool.warm, agent.pool.max) = (0, 1);

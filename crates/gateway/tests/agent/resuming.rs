@@ -51,7 +51,7 @@ async fn a_restarted_gateway_goes_on_from_the_clients_history() {
 
 #[tokio::test]
 async fn an_edited_history_is_a_branch_and_both_branches_go_on() {
-    // B4, agent 14, 17, M5, M9: edit, regenerate and branch never answer from the wrong branch
+    // B4, agent 14, 17, M9: edit, regenerate and branch never answer from the wrong branch
     for program in programs() {
         let stage = Stage::new(&program).await;
         let mut first = Client::new(Api::Messages, Delivery::Whole);
