@@ -3,15 +3,11 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
-use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolgate_dialect::claude_stream_json::write::{self, AfterDenial};
-use toolgate_dialect::claude_stream_json::{Line, PermissionAsk, RequestId};
+use toolgate_dialect::claude_stream_json::{Line, PermissionAsk};
 use toolgate_model::TurnError;
 
 use super::core::Core;
@@ -21,6 +17,7 @@ use super::job::{Happening, Job};
 use super::launch::{self, Launch};
 use super::pool::{Pool, ProcessId};
 use super::process::{PipeEvent, Process};
+use super::questions::Questions;
 
 /// What the owner of a process may be told.
 pub(super) enum Command {
@@ -51,8 +48,6 @@ enum End {
     /// It ended itself, or is of no use any more.
     Failed(TurnError),
 }
-
-type Decided = (RequestId, PermissionAsk, Decision);
 
 impl Actor {
     pub(super) async fn run(mut self) {
@@ -92,8 +87,7 @@ impl Actor {
     }
 
     async fn serve(&mut self, core: &mut Core, process: &mut Process) -> End {
-        let mut decisions: FuturesUnordered<BoxFuture<'static, Decided>> = FuturesUnordered::new();
-        let mut withdrawn: Vec<RequestId> = Vec::new();
+        let mut questions = Questions::default();
         let stopping = self.pool.stopping().clone();
         let mut deadline = Deadline::None;
         loop {
@@ -113,11 +107,7 @@ impl Actor {
                     Some(Command::End) | None => return End::Told,
                 },
                 () = left(client) => return End::ClientLeft,
-                Some((id, ask, decision)) = decisions.next() => {
-                    if !withdrawn.contains(&id) {
-                        core.write(answer(&id, &ask, decision));
-                    }
-                }
+                line = questions.next_answer() => core.write(line),
                 event = process.happening() => match event {
                     PipeEvent::Quiet => {}
                     PipeEvent::Closed => {
@@ -125,13 +115,14 @@ impl Actor {
                         return End::Failed(failure::ended(status, &process.complaint()));
                     }
                     PipeEvent::Read => {
-                        if core.outbox().is_some() {
+                        let heard = match read(core, process) {
+                            Ok(heard) => heard,
+                            Err(error) => return End::Failed(error),
+                        };
+                        if heard.messages > 0 && core.outbox().is_some() {
                             deadline = Deadline::Silence(Instant::now() + self.pool.config().silence);
                         }
-                        for happening in match read(core, process) {
-                            Ok(happenings) => happenings,
-                            Err(error) => return End::Failed(error),
-                        } {
+                        for happening in heard.happenings {
                             match happening {
                                 Happening::FirstEvent => self.pool.refill(),
                                 Happening::Settled { standing, last, outbox, record } => {
@@ -145,13 +136,20 @@ impl Actor {
                                 }
                                 Happening::Learned(record) => self.pool.keep(record, || ()),
                                 Happening::Failed(error) => return End::Failed(error),
-                                Happening::Asked { id, ask } => decisions.push(self.decide(core, id, ask)),
-                                Happening::Withdrawn(id) => withdrawn.push(id),
+                                Happening::Asked { id, ask } => {
+                                    let decision = self.decide(core, &ask);
+                                    questions.ask(id, ask, decision);
+                                }
+                                Happening::Withdrawn(id) => questions.withdraw(&id),
                             }
                         }
                     }
                 },
                 () = tokio::time::sleep_until(at), if deadline != Deadline::None => match deadline {
+                    // Asleep it could not hear the decision, and would have to ask again.
+                    Deadline::Hold(_) if questions.are_open() => {
+                        deadline = Deadline::Hold(Instant::now() + self.pool.config().pool.hold);
+                    }
                     Deadline::Hold(_) if self.pool.retire(self.id) => return End::Slept,
                     // It was claimed at this very moment: the command is on its way.
                     Deadline::Hold(_) | Deadline::None => deadline = Deadline::None,
@@ -161,7 +159,7 @@ impl Actor {
         }
     }
 
-    fn decide(&self, core: &Core, id: RequestId, ask: PermissionAsk) -> BoxFuture<'static, Decided> {
+    fn decide(&self, core: &Core, ask: &PermissionAsk) -> BoxFuture<'static, Decision> {
         let (turn, session) = core.place().unwrap_or_default();
         let question = Question {
             turn,
@@ -171,8 +169,7 @@ impl Actor {
             suggestions: ask.suggestions.clone(),
             reason: ask.reason.clone(),
         };
-        let decision = self.pool.decider().decide(question);
-        Box::pin(async move { (id, ask, decision.await) })
+        self.pool.decider().decide(question)
     }
 }
 
@@ -194,31 +191,27 @@ impl Deadline {
     }
 }
 
-fn read(core: &mut Core, process: &mut Process) -> Result<Vec<Happening>, TurnError> {
-    let mut happenings = Vec::new();
+/// What the program's last lines said.
+#[derive(Default)]
+struct Heard {
+    /// How many of them were messages: other noise is no sign that it works.
+    messages: usize,
+    happenings: Vec<Happening>,
+}
+
+fn read(core: &mut Core, process: &mut Process) -> Result<Heard, TurnError> {
+    let mut heard = Heard::default();
     while let Some(line) = process.next_line().map_err(failure::broken)? {
-        happenings.append(&mut core.line(Line::read(line).map_err(failure::broken)?));
+        heard.messages += usize::from(line.starts_with('{'));
+        heard.happenings.append(&mut core.line(Line::read(line).map_err(failure::broken)?));
     }
-    Ok(happenings)
+    Ok(heard)
 }
 
 async fn left(client: Option<CancellationToken>) {
     match client {
         Some(client) => client.cancelled().await,
         None => std::future::pending().await,
-    }
-}
-
-fn answer(id: &RequestId, ask: &PermissionAsk, decision: Decision) -> String {
-    match decision {
-        Decision::Allow { input, updates } => {
-            let updates: Vec<Value> = updates.into_iter().map(write::for_this_session).collect();
-            write::allow(id, input.as_ref().unwrap_or(&ask.input), &updates, ask.call.as_deref())
-        }
-        Decision::Deny { message, interrupt } => {
-            let then = if interrupt { AfterDenial::EndTurn } else { AfterDenial::GoOn };
-            write::deny(id, &message, then)
-        }
     }
 }
 

@@ -33,6 +33,10 @@ pub(super) fn of(outcome: &Outcome) -> Result<Ending, TurnError> {
                     "the agent is not logged in ({told}); give it a key in `env` of its [agents] section"
                 ),
             ),
+            None if told.starts_with("Prompt is too long") => TurnError::invalid_param(
+                "messages",
+                format!("messages: too much for the agent's model ({told}); send fewer or shorter ones"),
+            ),
             None => TurnError::upstream(format!("the agent's turn failed: {told}")),
         }),
     }

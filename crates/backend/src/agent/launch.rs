@@ -127,6 +127,13 @@ fn environment(command: &mut Command, config: &AgentConfig, launch: &Launch, doo
     command.env("HOME", &config.folder);
     command.env("CLAUDE_CONFIG_DIR", config.folder.join(SETTINGS_FOLDER));
     command.env("TMPDIR", config.folder.join(TEMPORARY));
+    if launch.builtins == Builtins::None {
+        // The client's history is the truth, however long: no summary takes its place, and whether it is too long is
+        // the host's word. An agent with tools of its own may fill a model's context in one turn, which the client
+        // could do nothing about.
+        command.envs([("DISABLE_COMPACT", "1"), ("DISABLE_AUTO_COMPACT", "1")]);
+        command.env("CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE", "1000000000");
+    }
     if let Some(body) = &launch.extra_body {
         command.env("CLAUDE_CODE_EXTRA_BODY", body);
     }

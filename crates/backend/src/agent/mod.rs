@@ -26,6 +26,7 @@ mod parts;
 mod plan;
 mod pool;
 mod process;
+mod questions;
 mod records;
 mod reply;
 mod start;

@@ -20,6 +20,9 @@ const READ_BYTES: usize = 64 * 1024;
 /// How long a program that has closed its output may take to end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How long the rest of its error output may take to arrive when it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// A running program.
 pub(super) struct Process {
     child: Child,
@@ -70,7 +73,7 @@ impl Process {
 
     /// Waits until something happens at the pipes. May be dropped at any time without losing a byte.
     pub(super) async fn happening(&mut self) -> PipeEvent {
-        let Self { stdin, stdout, stderr, unwritten, lines, read, complaint, complained, .. } = self;
+        let Self { stdin, stdout, stderr, unwritten, lines, read, complaint, .. } = self;
         tokio::select! {
             count = stdout.read_buf(read) => match count {
                 Ok(0) | Err(_) => PipeEvent::Closed,
@@ -89,13 +92,7 @@ impl Process {
                 PipeEvent::Quiet
             }
             count = read_complaint(stderr.as_mut(), complaint), if stderr.is_some() => {
-                if matches!(count, Ok(0) | Err(_)) {
-                    *stderr = None;
-                }
-                complained.extend(complaint.iter());
-                complaint.clear();
-                let excess = complained.len().saturating_sub(MAX_STDERR_BYTES);
-                complained.drain(..excess);
+                self.note_complaint(&count);
                 PipeEvent::Quiet
             }
         }
@@ -123,10 +120,33 @@ impl Process {
         }
     }
 
-    /// The status of a program that has closed its output.
+    /// The status of a program that has closed its output, when it has said its last.
     pub(super) async fn status(&mut self) -> Option<ExitStatus> {
         self.stdin = None;
-        tokio::time::timeout(FAREWELL, self.child.wait()).await.ok()?.ok()
+        let status = tokio::time::timeout(FAREWELL, self.child.wait()).await.ok()?.ok();
+        // Something it started may keep the pipe open, so there need not be an end.
+        if tokio::time::timeout(LAST_WORDS, self.hear_out()).await.is_err() {
+            tracing::debug!("an agent's program ended and its error output is still open");
+        }
+        status
+    }
+
+    async fn hear_out(&mut self) {
+        while self.stderr.is_some() {
+            let count = read_complaint(self.stderr.as_mut(), &mut self.complaint).await;
+            self.note_complaint(&count);
+        }
+    }
+
+    fn note_complaint(&mut self, count: &io::Result<usize>) {
+        let Self { stderr, complaint, complained, .. } = self;
+        if matches!(count, Ok(0) | Err(_)) {
+            *stderr = None;
+        }
+        complained.extend(complaint.iter());
+        complaint.clear();
+        let excess = complained.len().saturating_sub(MAX_STDERR_BYTES);
+        complained.drain(..excess);
     }
 
     /// Its id at the system.

@@ -180,8 +180,11 @@ fn live(pool: &Pool, plan: &Plan, setup: &Setup, losses: &mut Losses) -> Option<
             losses.append(script.losses);
             Work::Continue { script: script.value }
         })
-    } else {
+    } else if pool.config().max_turns.is_none() {
         plan.results(found.count, &found.calls).map(Work::Results)
+    } else {
+        // The program counts its steps from the user's words on, and every request is to have all of them (M7).
+        None
     };
     let Some(work) = work else {
         // The conversation has gone past it in a way only a fresh process gets right.

@@ -1,19 +1,21 @@
 //! A client's tools as the program serves them, and their names both ways without collisions (T24).
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use toolgate_model::pairing::shortened;
-use toolgate_model::{Losses, Translated};
+use toolgate_model::{JsonText, Losses, Translated};
 
 use super::PREFIX;
+use crate::tool_schema::for_host;
 
 /// The longest name a model's host takes, our prefix included.
 const MAX_NAME: usize = 64;
 /// The program cuts longer descriptions.
 const MAX_DESCRIPTION: usize = 2048;
 /// The most the program lets a tool declare; larger results would go into a file and not to the model.
-const MAX_RESULT_CHARS: u64 = 500_000;
+const MAX_RESULT_CHARS: usize = 500_000;
 
 /// The tools of one request.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,10 +67,11 @@ impl AgentTools {
             if tool.get("strict").is_some_and(|strict| strict == true) {
                 losses.add(format!("tools[{name}].strict"), "the agent does not hold calls to their schema");
             }
+            let schema = servable(name, schema, &mut losses);
             let bare = bare_name(name, &mut used);
             let visible = format!("{PREFIX}{bare}");
             let description = tool["description"].as_str().unwrap_or_default();
-            known.served.push(ServedTool { entry: entry(&bare, description, schema), name: bare.clone() });
+            known.served.push(ServedTool { entry: entry(&bare, description, &schema), name: bare.clone() });
             known.own.insert(visible.clone(), name.to_owned());
             known.to_visible.insert(name.to_owned(), visible);
             if bare == name {
@@ -116,8 +119,14 @@ pub fn result_content(block: &Value) -> Option<Value> {
         Value::Array(parts) => parts.iter().map(|part| result_part(part, is_error)).collect::<Option<_>>()?,
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
-    // The program writes words of its own where a result is empty.
-    if parts.is_empty() { None } else { Some(Value::Array(parts)) }
+    // The program writes words of its own where a result is empty, and puts one that is too large into a file.
+    let is_sayable = !parts.is_empty() && written_chars(&parts) <= MAX_RESULT_CHARS;
+    is_sayable.then_some(Value::Array(parts))
+}
+
+/// How large the texts are at most, however the program counts them.
+fn written_chars(parts: &[Value]) -> usize {
+    parts.iter().filter(|part| part["type"] == "text").map(|part| part.to_string().len()).sum()
 }
 
 fn result_part(part: &Value, is_error: bool) -> Option<Value> {
@@ -130,6 +139,14 @@ fn result_part(part: &Value, is_error: bool) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// The schema as it is, but for one with a choice at its root: the program would leave out the whole tool.
+fn servable<'a>(tool: &str, schema: &'a Value, losses: &mut Losses) -> Cow<'a, Value> {
+    if ["anyOf", "oneOf", "allOf"].iter().all(|choice| schema.get(choice).is_none()) {
+        return Cow::Borrowed(schema);
+    }
+    Cow::Owned(for_host(tool, Some(&JsonText::from_value(schema)), losses).to_value())
 }
 
 /// The name without our prefix, short enough for both; two names stay two.
@@ -154,7 +171,7 @@ fn entry(bare: &str, description: &str, schema: &Value) -> Value {
 }
 
 /// What is too long for the description goes on in the schema's, which the program leaves alone.
-fn fitted<'a>(description: &'a str, schema: &Value) -> (std::borrow::Cow<'a, str>, Value) {
+fn fitted<'a>(description: &'a str, schema: &Value) -> (Cow<'a, str>, Value) {
     const GOES_ON: &str = " […goes on in the description of the input]";
     // The program counts UTF-16 units; no character has more bytes than four times those, nor fewer.
     if description.encode_utf16().count() <= MAX_DESCRIPTION {

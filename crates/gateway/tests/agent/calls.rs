@@ -9,7 +9,7 @@ const WEATHER: &str = "mcp__client__get_weather";
 
 #[tokio::test]
 async fn one_call_goes_out_and_its_result_comes_back_in_every_api() {
-    // A1, A6, A7, A8, B8, E1, E2
+    // A1, A6, A7, A8, B8, E1, E2, agent 5, 30, M6: no client here sends a session id
     for program in programs() {
         let stage = Stage::new(&program).await;
         for (api, delivery) in ALL {
@@ -43,7 +43,7 @@ async fn one_call_goes_out_and_its_result_comes_back_in_every_api() {
 
 #[tokio::test]
 async fn parallel_calls_come_once_each_and_pair_by_id_in_any_order() {
-    // B2, B5, M1: also two calls of one tool with the same input
+    // B2, B5, agent 1 to 4, M1 to M3: also two calls of one tool with the same input
     for program in programs() {
         let stage = Stage::new(&program).await;
         for (api, delivery) in [(Api::Messages, Delivery::Streamed), (Api::Chat, Delivery::Whole)] {
@@ -69,7 +69,7 @@ async fn parallel_calls_come_once_each_and_pair_by_id_in_any_order() {
 
 #[tokio::test]
 async fn text_beside_results_pictures_and_failures_reach_the_model_as_sent() {
-    // A7
+    // A7, agent 11, 12
     for program in programs() {
         let stage = Stage::new(&program).await;
         let mut client = Client::new(Api::Messages, Delivery::Whole);
@@ -100,6 +100,7 @@ async fn text_beside_results_pictures_and_failures_reach_the_model_as_sent() {
 
 #[tokio::test]
 async fn names_of_every_kind_work_and_come_back_as_they_were() {
+    // agent 6
     for program in programs() {
         let stage = Stage::new(&program).await;
         let mut client = Client::new(Api::Messages, Delivery::Whole);
@@ -122,6 +123,7 @@ async fn names_of_every_kind_work_and_come_back_as_they_were() {
 
 #[tokio::test]
 async fn a_call_of_a_tool_that_nobody_has_does_not_hang() {
+    // agent 7
     for program in programs() {
         let stage = Stage::new(&program).await;
         let mut client = Client::new(Api::Chat, Delivery::Streamed);

@@ -9,6 +9,7 @@ use crate::stage::{Piece, Stage, programs, says, start_message};
 
 #[tokio::test]
 async fn failures_of_the_models_host_keep_their_status() {
+    // agent 28
     for program in programs() {
         let stage = Stage::new(&program).await;
         for (status, kind) in

@@ -15,9 +15,16 @@ mod data;
 #[cfg(test)]
 mod failing;
 #[cfg(test)]
+#[cfg(unix)]
+mod faulty;
+#[cfg(test)]
 #[path = "../service/gate.rs"]
 #[expect(dead_code, reason = "shared with the tests of other back ends, which use the rest")]
 mod gate;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod offers;
 #[cfg(test)]
 mod own_tools;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::stage::{Piece, Stage, programs, says};
 
 #[tokio::test]
 async fn own_and_foreign_calls_in_one_message_each_run_where_they_belong() {
-    // A11
+    // A11, agent 13
     for program in programs() {
         let stage = Stage::with_rules(&program, &["Bash"], &["allow Bash(touch:*)"]).await;
         let mut client = Client::new(Api::Messages, Delivery::Streamed);
@@ -30,6 +30,7 @@ async fn own_and_foreign_calls_in_one_message_each_run_where_they_belong() {
 
 #[tokio::test]
 async fn what_no_rule_covers_is_denied_and_the_model_hears_of_it() {
+    // agent 22, 25
     for program in programs() {
         let stage = Stage::with_rules(&program, &["Bash"], &[]).await;
         let mut client = Client::new(Api::Chat, Delivery::Whole);
@@ -40,6 +41,24 @@ async fn what_no_rule_covers_is_denied_and_the_model_hears_of_it() {
         assert_eq!((reply.text.as_str(), reply.stop.as_str()), ("Then not.", "end_turn"));
         assert!(!stage.workdir().join("made-by-the-agent").exists());
         assert!(stage.heard()[2].to_string().contains("nobody answered"), "{:?}", stage.heard()[2]);
+    }
+}
+
+#[tokio::test]
+async fn a_sub_agent_has_no_client_and_is_told_so() {
+    for program in programs() {
+        let stage = Stage::with_rules(&program, &["Task"], &["allow *"]).await;
+        let mut client = Client::new(Api::Messages, Delivery::Whole);
+        let task = json!({ "description": "d", "prompt": "p", "subagent_type": "general-purpose", "run_in_background": false });
+        stage.on(says(&[Piece::Call("toolu_s", "Task", task)]));
+        stage.on(says(&[Piece::Call("toolu_t", "mcp__client__get_time", json!({}))]));
+        stage.on(says(&[Piece::Text("I cannot.")]));
+        stage.on(says(&[Piece::Text("Then I call it.")]));
+        let reply = client.say(&stage.gate, "go").await;
+        assert_eq!((reply.text.as_str(), reply.calls.len()), ("Then I call it.", 0));
+        let told = stage.asked()[2].json()["messages"].to_string();
+        assert!(told.contains("Only the main conversation can call this tool"), "{told}");
+        assert_eq!(stage.asked().len(), 4);
     }
 }
 

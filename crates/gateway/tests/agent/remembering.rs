@@ -8,7 +8,7 @@ use crate::stage::{Piece, Stage, programs, says, start_message};
 
 #[tokio::test]
 async fn the_same_request_again_is_answered_from_the_record() {
-    // B7
+    // B7, agent 19, M9
     for program in programs() {
         let stage = Stage::new(&program).await;
         for (api, delivery) in [(Api::Messages, Delivery::Whole), (Api::Chat, Delivery::Streamed)] {

@@ -32,7 +32,7 @@ async fn a_killed_process_between_call_and_result_is_not_noticed() {
 
 #[tokio::test]
 async fn a_restarted_gateway_goes_on_from_the_clients_history() {
-    // X2, E5
+    // X2, E5, agent 18, M9
     for program in programs() {
         let mut stage = Stage::new(&program).await;
         let mut client = Client::new(Api::Chat, Delivery::Streamed);
@@ -51,7 +51,7 @@ async fn a_restarted_gateway_goes_on_from_the_clients_history() {
 
 #[tokio::test]
 async fn an_edited_history_is_a_branch_and_both_branches_go_on() {
-    // B4: edit, regenerate and branch never answer from the wrong branch
+    // B4, agent 14, 17, M9: edit, regenerate and branch never answer from the wrong branch
     for program in programs() {
         let stage = Stage::new(&program).await;
         let mut first = Client::new(Api::Messages, Delivery::Whole);
@@ -75,6 +75,7 @@ async fn an_edited_history_is_a_branch_and_both_branches_go_on() {
 
 #[tokio::test]
 async fn a_client_that_leaves_takes_its_process_with_it() {
+    // agent 27
     for program in programs() {
         let stage = Stage::with(&program, |agent| agent.pool.warm = 0).await;
         stage.on(start_message().stall());
@@ -103,7 +104,7 @@ async fn nothing_is_left_when_the_gateway_stops() {
 
 #[tokio::test]
 async fn more_conversations_than_processes_all_get_their_turns() {
-    // The one idle for longest makes room, and nothing is lost by it.
+    // agent 27: the one idle for longest makes room, and nothing is lost by it.
     for program in programs() {
         let stage = Stage::with(&program, |agent| {
             agent.pool.max = 1;

@@ -91,7 +91,9 @@ impl Stage {
             }
             let next = queue.lock().expect("the queue").pop_front();
             next.unwrap_or_else(|| {
-                Script::json(400, r#"{"error":{"message":"the test expects no more questions"}}"#)
+                let last = conversation(&request.json()).pop().unwrap_or_default().to_string();
+                let message = format!("the test expects no more questions, and here is one: {last:.500}");
+                Script::json(400, json!({ "error": { "message": message } }))
             })
         });
         let gate = start(&agent, &config);

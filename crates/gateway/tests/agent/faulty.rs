@@ -1,0 +1,80 @@
+//! Programs that are not what they should be: each fault has a clear end, and nothing is left behind.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::client::{Api, Client, Delivery};
+use crate::stage::Stage;
+
+/// Reads the opening and takes it.
+const OPENED: &str = r#"read -r line
+id=$(printf '%s' "$line" | sed 's/.*"request_id":"\([^"]*\)".*/\1/')
+printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$id"
+read -r line
+"#;
+
+fn program(folder: &TempDir, script: &str) -> PathBuf {
+    let path = folder.path().join("program");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}")).expect("a file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("it may be run");
+    path
+}
+
+/// What a client is told about a program that does this.
+async fn check(script: &str, status: u16, told: &[&str]) {
+    let folder = TempDir::new().expect("a folder");
+    let stage = Stage::with(&program(&folder, script), |agent| {
+        agent.pool.warm = 0;
+        agent.silence = Duration::from_millis(500);
+    })
+    .await;
+    let mut client = Client::new(Api::Messages, Delivery::Whole);
+    client.push(json!({ "role": "user", "content": "go" }));
+    let answer = stage.gate.post("/v1/messages", &client.body()).await;
+    let found = answer.status();
+    let text = answer.text().await;
+    assert_eq!(found, status, "{script}: {text}");
+    for words in told {
+        assert!(text.contains(words), "{script}: {text}");
+    }
+    stage.until_no_process_is_left().await;
+}
+
+#[tokio::test]
+async fn a_program_that_ends_at_its_start_is_quoted() {
+    check("echo 'this machine is too old' >&2; exit 3", 502, &["exit status: 3", "this machine is too old"])
+        .await;
+    check("exit 0", 502, &["exit status: 0"]).await;
+}
+
+#[tokio::test]
+async fn a_program_that_ends_in_its_turn_is_quoted() {
+    check(&format!("{OPENED}echo 'no more memory' >&2; exit 1"), 502, &["no more memory"]).await;
+    check(&format!("{OPENED}kill -9 $$"), 502, &["signal: 9"]).await;
+}
+
+#[tokio::test]
+async fn a_program_that_hangs_is_ended() {
+    check("sleep 1000", 504, &["says nothing any more"]).await;
+    check(&format!("{OPENED}sleep 1000"), 504, &["says nothing any more"]).await;
+    check("trap '' TERM HUP INT; exec 0<&-; sleep 1000", 504, &["says nothing any more"]).await;
+}
+
+#[tokio::test]
+async fn a_program_that_prints_rubbish_is_ended() {
+    check("echo '{\"type\": rubbish'; sleep 1000", 502, &["cannot be read"]).await;
+    check("head -c 100000 /dev/zero | tr '\\0' 'x'; echo; exec sleep 1000", 504, &["says nothing any more"])
+        .await;
+    check("yes rubbish", 504, &["says nothing any more"]).await;
+    check("head -c 4096 /dev/urandom; echo; exit 1", 502, &["send the request again"]).await;
+}
+
+#[tokio::test]
+async fn a_program_that_refuses_its_opening_says_why() {
+    let refusal = OPENED.replace("\"success\"", "\"error\",\"error\":\"no such setting\"");
+    check(&format!("{refusal}sleep 1000"), 502, &["no such setting", "toolgate doctor"]).await;
+}
