@@ -1,7 +1,7 @@
 """Whatever dies, the conversation goes on: `kill -9` of the agent's processes and of the gateway, at random moments.
 
 TOOLGATE is the gateway's program, CLAUDE_CODE_OLDER and CLAUDE_CODE_CURRENT the agents', SCRIPTED_MODEL the model behind
-them. KILLS is how many kills each program gets (50), SEED makes the same choices again, PROGRAMS narrows the run. A
+them. KILLS is how many kills each program gets (50), SEED makes the same choices again, PROGRAMS narrows the run, MOMENT=between kills only between two requests. A
 conversation has rounds of three requests: a text and a call; results, then three parallel calls; results, then a
 built-in call and a text. Each request is hit once, after a time drawn from as long as requests take: while it runs, or
 between it and the next one, when the client holds calls whose results nobody has yet. The client then does what clients
@@ -36,6 +36,7 @@ TOOLGATE = os.environ["TOOLGATE"]
 ALL_PROGRAMS = {"older": os.environ["CLAUDE_CODE_OLDER"], "current": os.environ["CLAUDE_CODE_CURRENT"]}
 PROGRAMS = os.environ.get("PROGRAMS", "older,current").split(",")
 KILLS = int(os.environ.get("KILLS", "50"))
+MOMENT = os.environ.get("MOMENT", "any")  # or "between": only while no request runs
 SEED = int(os.environ.get("SEED") or random.randrange(1 << 32))
 # What the gateway puts for the result of a built-in call that was cut off.
 CUT_OFF = "The connection was cut while this ran."
@@ -170,16 +171,25 @@ class Hit:
         self.is_over = False
 
     def start(self, gateway):
-        def strike():
-            if self.victim == "process":
-                gateway.kill_processes()
-            else:
-                gateway.process.kill()
-            self.at = time.monotonic()
-            self.done.set()
+        self.gateway = gateway
+        if MOMENT == "any":
+            self.timer = threading.Timer(self.delay, self.strike)
+            self.timer.start()
 
-        self.timer = threading.Timer(self.delay, strike)
-        self.timer.start()
+    def strike(self):
+        if self.victim == "process":
+            self.gateway.kill_processes()
+        else:
+            self.gateway.process.kill()
+        self.at = time.monotonic()
+        self.done.set()
+
+    def finish(self):
+        """Returns when the blow has fallen."""
+        if MOMENT == "any":
+            self.timer.join()
+        else:
+            self.strike()
 
 
 class Talk:
@@ -219,7 +229,7 @@ class Talk:
                 expect(hit.done.wait(0.5), "a failure before any kill", why)
                 failures.append(f"{type(why).__name__}: {str(why)[:120]}")
                 self.revive(hit)
-        hit.timer.join()
+        hit.finish()
         # A request that ended before the kill was not touched by it.
         interrupted = hit.at < ended
         if not interrupted:
