@@ -35,6 +35,8 @@ mod relaying;
 #[cfg(test)]
 mod replies;
 #[cfg(test)]
+mod text_host;
+#[cfg(test)]
 mod upstreams;
 #[cfg(test)]
 mod workers;

@@ -1,185 +1,13 @@
 //! Tools for a model that only knows text, in every API: the host sees no tools, the client sees calls.
 
 use serde_json::{Value, json};
-use toolgate_backend::config::{BackendConfig, Tools, TriggerSecret, UpstreamName, Via};
 use toolgate_prompted::Options;
-use toolgate_testkit::{Received, Script, ScriptedUpstream};
+use toolgate_testkit::{Script, ScriptedUpstream};
 
-use crate::gate::{Gate, config, host, route};
-
-/// Stands for the trigger in what the host says.
-const MARK: &str = "§";
-
-pub(crate) const CALL: &str = "Let me look.\n§\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n\
-                    <parameter name=\"days\">3</parameter>\n</invoke>\n";
-
-pub(crate) const RESULT: &str = "18 degrees and rain";
-
-pub(crate) fn gate(upstream: &ScriptedUpstream, options: Options) -> Gate {
-    gate_before(upstream, "openai-chat", options)
-}
-
-/// A gateway in front of a text-only host that speaks this dialect.
-pub(crate) fn gate_before(upstream: &ScriptedUpstream, dialect: &'static str, options: Options) -> Gate {
-    let mut model = route("text", &[Via::Upstream(UpstreamName::new("gpt"))]);
-    model.tools = Tools::Prompted(options);
-    let backends = BackendConfig {
-        agents: Vec::new(),
-        upstreams: vec![host("gpt", dialect, upstream)],
-        models: vec![model],
-        trigger_secret: Some(TriggerSecret::new([7; 32])),
-    };
-    Gate::start(&config(), backends)
-}
-
-/// The trigger that the host was taught.
-pub(crate) fn trigger_in(received: &Received) -> String {
-    let body = String::from_utf8(received.body.to_vec()).expect("text");
-    let start = body.find("<<CALL_").unwrap_or_else(|| panic!("no trigger in {body}"));
-    let end = start + body[start..].find(">>").expect("the trigger's end") + 2;
-    body[start..end].to_owned()
-}
-
-/// The host says this text, as a stream of small pieces or whole, as it was asked.
-pub(crate) fn say(received: &Received, text: &str, finish: &str) -> Script {
-    let text = if text.contains(MARK) { text.replace(MARK, &trigger_in(received)) } else { text.to_owned() };
-    let usage = json!({ "prompt_tokens": 40, "completion_tokens": 9, "total_tokens": 49 });
-    if received.json()["stream"] != true {
-        let message = json!({ "role": "assistant", "content": text });
-        let choice = json!({ "index": 0, "message": message, "finish_reason": finish });
-        return Script::json(
-            200,
-            json!({ "id": "c1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage }),
-        );
-    }
-    let chunk = |delta: Value, finish: Value| {
-        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
-        json!({ "id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice] })
-    };
-    let letters: Vec<char> = text.chars().collect();
-    let script = letters.chunks(5).fold(Script::sse(), |script, piece| {
-        let piece: String = piece.iter().collect();
-        script.frame("", chunk(json!({ "content": piece }), Value::Null))
-    });
-    let counts = json!({ "id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [], "usage": usage });
-    script.frame("", chunk(json!({}), json!(finish))).frame("", counts).frame("", "[DONE]")
-}
-
-/// The same question with the same tool in each API: (path, body).
-pub(crate) fn questions(stream: bool) -> [(&'static str, Value); 3] {
-    let schema = json!({
-        "type": "object", "required": ["city"],
-        "properties": { "city": { "type": "string" }, "days": { "type": "integer" } }
-    });
-    let asked = json!([{ "role": "user", "content": "Weather in Paris?" }]);
-    let messages_tool = json!({ "name": "get_weather", "description": "Weather.", "input_schema": schema });
-    let function = json!({ "name": "get_weather", "description": "Weather.", "parameters": schema });
-    let chat_tool = json!({ "type": "function", "function": function });
-    let responses_tool =
-        json!({ "type": "function", "name": "get_weather", "parameters": schema, "strict": false });
-    [
-        (
-            "/v1/messages",
-            json!({ "model": "text", "max_tokens": 500, "messages": asked, "tools": [messages_tool], "stream": stream }),
-        ),
-        (
-            "/v1/chat/completions",
-            json!({ "model": "text", "messages": asked, "tools": [chat_tool], "stream": stream }),
-        ),
-        (
-            "/v1/responses",
-            json!({ "model": "text", "input": asked, "tools": [responses_tool], "stream": stream }),
-        ),
-    ]
-}
-
-/// The call in a whole reply: (id, name, arguments).
-pub(crate) fn call_in(path: &str, reply: &Value) -> (String, String, Value) {
-    let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("no call in {reply}")).to_owned();
-    let parsed = |value: &Value| serde_json::from_str(&text(value)).expect("JSON arguments");
-    let typed = |list: &Value, kind: &str| {
-        let items = list.as_array().cloned().unwrap_or_default();
-        items.into_iter().find(|item| item["type"] == kind).unwrap_or_else(|| panic!("no {kind} in {reply}"))
-    };
-    match path {
-        "/v1/messages" => {
-            assert_eq!(reply["stop_reason"], "tool_use");
-            let call = typed(&reply["content"], "tool_use");
-            (text(&call["id"]), text(&call["name"]), call["input"].clone())
-        }
-        "/v1/chat/completions" => {
-            assert_eq!(reply["choices"][0]["finish_reason"], "tool_calls");
-            let call = &reply["choices"][0]["message"]["tool_calls"][0];
-            let function = &call["function"];
-            (text(&call["id"]), text(&function["name"]), parsed(&function["arguments"]))
-        }
-        _ => {
-            let call = typed(&reply["output"], "function_call");
-            (text(&call["call_id"]), text(&call["name"]), parsed(&call["arguments"]))
-        }
-    }
-}
-
-/// The data of a stream's frames.
-pub(crate) fn frames(stream: &str) -> Vec<Value> {
-    let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
-    data.filter_map(|data| serde_json::from_str(data).ok()).collect()
-}
-
-/// The arguments in a stream, put together.
-pub(crate) fn streamed_arguments(path: &str, stream: &str) -> Value {
-    let pieces = frames(stream).into_iter().filter_map(|frame| {
-        let piece = match path {
-            "/v1/messages" => &frame["delta"]["partial_json"],
-            "/v1/chat/completions" => &frame["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"],
-            _ if frame["type"] == "response.function_call_arguments.delta" => &frame["delta"],
-            _ => &Value::Null,
-        };
-        piece.as_str().map(str::to_owned)
-    });
-    let joined: String = pieces.collect();
-    serde_json::from_str(&joined).unwrap_or_else(|error| panic!("{error}: {joined} in {stream}"))
-}
-
-/// The next request of a conversation: the call and its result.
-pub(crate) fn with_result(path: &str, mut body: Value, id: &str) -> Value {
-    let arguments = r#"{"city":"Paris","days":3}"#;
-    let (list, said) = match path {
-        "/v1/messages" => {
-            let input = json!({ "city": "Paris", "days": 3 });
-            let call = json!({ "type": "tool_use", "id": id, "name": "get_weather", "input": input });
-            let result = json!({ "type": "tool_result", "tool_use_id": id, "content": RESULT });
-            (
-                "messages",
-                [
-                    json!({ "role": "assistant", "content": [call] }),
-                    json!({ "role": "user", "content": [result] }),
-                ],
-            )
-        }
-        "/v1/chat/completions" => {
-            let function = json!({ "name": "get_weather", "arguments": arguments });
-            let call = json!({ "id": id, "type": "function", "function": function });
-            let result = json!({ "role": "tool", "tool_call_id": id, "content": RESULT });
-            ("messages", [json!({ "role": "assistant", "content": null, "tool_calls": [call] }), result])
-        }
-        _ => {
-            let call = json!({ "type": "function_call", "call_id": id, "name": "get_weather", "arguments": arguments });
-            ("input", [call, json!({ "type": "function_call_output", "call_id": id, "output": RESULT })])
-        }
-    };
-    body[list].as_array_mut().expect("a list").extend(said);
-    body
-}
-
-/// Nothing of the tools reaches the host but as text.
-fn assert_text_only(received: &Received) {
-    let body = received.json();
-    assert!(body.get("tools").is_none() && body.get("tool_choice").is_none(), "{body}");
-    for message in body["messages"].as_array().expect("messages") {
-        assert!(message.get("tool_calls").is_none() && message["role"] != "tool", "{message}");
-    }
-}
+use crate::text_host::{
+    CALL, RESULT, assert_text_only, call_in, forget_the_city, gate, questions, say, streamed_arguments,
+    trigger_in, with_result,
+};
 
 #[tokio::test]
 async fn a_whole_reply_of_text_becomes_a_call_and_its_result_becomes_text() {
@@ -283,11 +111,7 @@ async fn a_host_that_talks_on_after_its_calls_is_left() {
 async fn a_value_that_a_call_lacks_is_asked_for_once() {
     // P26
     let upstream = ScriptedUpstream::start().await;
-    upstream.always(|received| {
-        let is_question = String::from_utf8_lossy(&received.body).contains("lacks its required parameter");
-        let lacking = "§\n<invoke name=\"get_weather\">\n<parameter name=\"days\">3</parameter>\n</invoke>\n";
-        say(received, if is_question { "Paris" } else { lacking }, "stop")
-    });
+    forget_the_city(&upstream);
     let gate = gate(&upstream, Options::default());
     for stream in [false, true] {
         let [(path, body), ..] = questions(stream);

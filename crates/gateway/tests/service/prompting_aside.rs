@@ -6,7 +6,7 @@ use toolgate_prompted::{Options, Strictness};
 use toolgate_testkit::{Script, ScriptedUpstream};
 
 use crate::gate::Gate;
-use crate::prompting::{CALL, call_in, gate, questions, say, streamed_arguments};
+use crate::text_host::{CALL, call_in, forget_the_city, gate, questions, say, streamed_arguments};
 
 /// Says this first, and a good call when told that it cannot be read.
 async fn host_that_errs(first: &'static str) -> ScriptedUpstream {
@@ -91,11 +91,7 @@ async fn a_retry_that_fails_leaves_the_text_as_it_was_written() {
 #[tokio::test]
 async fn a_value_that_was_fetched_is_paid_for() {
     let upstream = ScriptedUpstream::start().await;
-    upstream.always(|received| {
-        let is_question = String::from_utf8_lossy(&received.body).contains("lacks its required parameter");
-        let lacking = "§\n<invoke name=\"get_weather\">\n<parameter name=\"days\">3</parameter>\n</invoke>\n";
-        say(received, if is_question { "Paris" } else { lacking }, "stop")
-    });
+    forget_the_city(&upstream);
     let gate = gate(&upstream, Options::default());
     for stream in [false, true] {
         let [(path, body), ..] = questions(stream);

@@ -6,7 +6,7 @@ use toolgate_prompted::Options;
 use toolgate_testkit::{Line, Pieces, Received, Script, ScriptedUpstream, say};
 
 use crate::gate::{Answer, Gate};
-use crate::prompting::{frames, gate_before, questions, streamed_arguments, trigger_in};
+use crate::text_host::{frames, gate_before, questions, streamed_arguments, trigger_in};
 
 /// Stands for the trigger, as in every [`Line`].
 const T: char = '\u{E000}';

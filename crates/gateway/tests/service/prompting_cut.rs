@@ -6,8 +6,8 @@ use toolgate_prompted::Options;
 use toolgate_testkit::{Line, Pieces, Script, ScriptedUpstream, say};
 
 use crate::gate::Gate;
-use crate::prompting::{frames, gate_before, trigger_in};
 use crate::prompting_bad_input::{note, parts, question};
+use crate::text_host::{frames, gate_before, trigger_in};
 
 /// Prose, a call that leaves a parameter out, and one that gives all of them.
 struct Answer {

@@ -5,7 +5,7 @@ use toolgate_prompted::Options;
 use toolgate_testkit::{Line, Pieces, Received, Script, ScriptedUpstream, Step, say};
 
 use crate::gate::Gate;
-use crate::prompting::{
+use crate::text_host::{
     RESULT, call_in, gate_before, questions, streamed_arguments, trigger_in, with_result,
 };
 
