@@ -49,6 +49,16 @@ enum End {
     Failed(TurnError),
 }
 
+impl End {
+    /// What a turn is told that came too late for the process to begin it.
+    fn error(&self) -> TurnError {
+        match self {
+            Self::Failed(error) => error.clone(),
+            Self::Told | Self::ClientLeft | Self::Slept => failure::ended(None, ""),
+        }
+    }
+}
+
 impl Actor {
     pub(super) async fn run(mut self) {
         let mut core = Core::default();
@@ -61,8 +71,11 @@ impl Actor {
                 if let Some(record) = core.cut_short() {
                     self.pool.keep(record, || ());
                 }
+                let last = end.error();
                 tell(core, end);
                 process.end().await;
+                // Whoever claimed it in its last moment has a turn in the mailbox.
+                self.refuse_all(&last);
             }
             Err(error) => {
                 self.pool.gone(self.id);
@@ -71,8 +84,6 @@ impl Actor {
                 self.refuse_all(&error);
             }
         }
-        // Whoever claimed it in its last moment has a turn in the mailbox.
-        self.refuse_all(&failure::ended(None, ""));
         drop(self.place);
         self.pool.place_is_free();
     }
