@@ -40,6 +40,8 @@ MOMENT = os.environ.get("MOMENT", "any")  # or "between": only while no request 
 SEED = int(os.environ.get("SEED") or random.randrange(1 << 32))
 # What the gateway puts for the result of a built-in call that was cut off.
 CUT_OFF = "The connection was cut while this ran."
+# What the model says before it makes a built-in call.
+OWN_WORDS = "I make a file. "
 # How much longer than a usual request one waits at most before the kill.
 BEYOND = 1.3
 FIRST_GUESS_SECONDS = 4.0
@@ -136,7 +138,7 @@ class Script:
     def __init__(self, api, requests):
         self.api = api
         self.turns = []
-        self.answers = []  # for each request: the text, the calls, and how many steps the model takes
+        self.answers = []  # for each request: the texts, the calls, and how many steps the model takes
         for number in range(requests):
             weather = lambda id: (f"{id}{number}", "get_weather", {"city": f"city {number}"})
             time_call = (f"t{number}", "get_time", {"city": f"city {number}"})
@@ -146,8 +148,8 @@ class Script:
                 case 1:
                     self.add("", [weather("a"), weather("b"), time_call])
                 case _:
-                    self.turns.append(turn("", (f"own{number}", "Bash", self.command(number))))
-                    self.add(f"All is done, {number}.", [], steps=2)
+                    self.turns.append(turn(OWN_WORDS, (f"own{number}", "Bash", self.command(number))))
+                    self.add(f"All is done, {number}.", [], own_words=OWN_WORDS)
 
     def trace(self, number):
         """How the names of the files begin that a built-in call makes, one each time it runs."""
@@ -156,9 +158,10 @@ class Script:
     def command(self, number):
         return {"command": f"mktemp {self.trace(number)}XXXXXX", "description": "d"}
 
-    def add(self, words, calls, steps=1):
+    def add(self, words, calls, own_words=""):
         self.turns.append(turn(words, *calls))
-        self.answers.append((words, [(f"toolu_{id}", name, input) for id, name, input in calls], steps))
+        steps = 2 if own_words else 1
+        self.answers.append((own_words, words, [(f"toolu_{id}", name, input) for id, name, input in calls], steps))
 
 
 class Hit:
@@ -207,7 +210,7 @@ class Talk:
 
     def request(self, number):
         """Sends one request until it is answered, kills once, and checks everything. Says what happened."""
-        words, calls, steps = self.script.answers[number]
+        own_words, words, calls, steps = self.script.answers[number]
         before = len(self.talk.said)
         if self.calls:
             self.talk.give([(one, f"result of {one.id}") for one in reversed(self.calls)])
@@ -236,7 +239,7 @@ class Talk:
             self.durations.append(ended - began)
         self.revive(hit)
         seen = [(one.id, one.name, one.arguments) for one in answer.calls]
-        expect((answer.text, seen) == (words, calls), answer.text, seen)
+        expect((answer.text, seen) == (own_words + words, calls), answer.text, seen)
         asked = self.check_questions(number, steps, interrupted)
         ran = len(list((self.gateway.agent_home / "work").glob(self.script.trace(number) + "*")))
         if steps == 2:
@@ -265,7 +268,7 @@ class Talk:
             interrupted,
             [question[-2:] for question in questions],
         )
-        words, calls, _ = self.script.answers[number]
+        own_words, words, calls, _ = self.script.answers[number]
         own = []
         if steps == 2:
             id = f"toolu_own{number}"
@@ -273,7 +276,8 @@ class Talk:
             expect(len(results) == 1, results)
             is_cut_off = results[0]["failed"] and results[0]["text"].startswith(CUT_OFF)
             expect(self.script.trace(number) in results[0]["text"] or (interrupted and is_cut_off), results)
-            own = [message("assistant", [call(id, "Bash", self.script.command(number))]), message("user", results)]
+            asked = [text(own_words), call(id, "Bash", self.script.command(number))]
+            own = [message("assistant", asked), message("user", results)]
         for question in questions:
             expect(
                 question in (self.model_history, self.model_history + own),

@@ -26,11 +26,7 @@ pub(crate) fn run(root: &Path, report: &mut Report) {
     for (name, packages) in SUITES {
         report.step(&format!("agent and SDKs: {name}"), || run_suite(&stage, &mut suite(root, packages)));
     }
-    report.step("agent, killed", || {
-        // In the middle of a turn a kill can still cost a question or a second run of a built-in tool now and then;
-        // `cargo xtask kills` shows how often.
-        run_suite(&stage, kills(root, KILLS_IN_TESTS).env("MOMENT", "between"))
-    });
+    report.step("agent, killed", || run_suite(&stage, &mut kills(root, KILLS_IN_TESTS)));
 }
 
 /// All kills: takes a quarter of an hour or more.

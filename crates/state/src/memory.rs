@@ -119,7 +119,9 @@ impl RecordStore for MemoryStore {
         Box::pin(async move {
             let mut records = self.records.lock();
             if let Some(refusal) = too_large(&record) {
-                records.forget_head(scope, &record.session);
+                if record.is_complete() {
+                    records.forget_head(scope, &record.session);
+                }
                 return Err(refusal);
             }
             records.keep(scope, record);

@@ -26,11 +26,11 @@ pub const MAX_SESSION_ID_BYTES: usize = 128;
 ///
 /// Losing a record loses nothing that the client has: its history is the truth, a record only adds to it.
 pub trait RecordStore: Send + Sync {
-    /// Keeps a record, in place of an earlier one of the same caller and request, and makes it the last one of its
-    /// session. A turn that was cut short never takes the place of a complete one.
+    /// Keeps a record, in place of an earlier one of the same caller and request. A complete turn becomes the last one
+    /// of its session; one that was cut short never does, and never takes the place of a complete one.
     ///
     /// When this returns, the record survives a crash of the process. A record over [`MAX_RECORD_BYTES`] is refused,
-    /// and its session then has no last turn: better none than one that is not the last.
+    /// and where it was complete its session then has no last turn: better none than one that is not the last.
     fn keep_record<'a>(
         &'a self,
         scope: &'a CallerScope,
@@ -52,7 +52,7 @@ pub trait RecordStore: Send + Sync {
         replies: &'a [PrefixHash],
     ) -> BoxFuture<'a, Result<Vec<TurnRecord>, StoreError>>;
 
-    /// The last turn of the caller's session. Another caller's session is simply not found.
+    /// The last complete turn of the caller's session. Another caller's session is simply not found.
     fn session_head<'a>(
         &'a self,
         scope: &'a CallerScope,
@@ -83,6 +83,11 @@ pub struct TurnRecord {
 }
 
 impl TurnRecord {
+    /// False where the turn was cut short.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.after.is_some()
+    }
+
     /// What counts against [`MAX_RECORD_BYTES`].
     pub(crate) fn bytes(&self) -> usize {
         self.steps.as_str().len() + self.reply.as_ref().map_or(0, |reply| reply.as_str().len())

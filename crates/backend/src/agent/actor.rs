@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
@@ -15,6 +16,7 @@ use super::decide::{Decision, Question};
 use super::failure;
 use super::job::{Happening, Job};
 use super::launch::{self, Launch};
+use super::ledger::Ledger;
 use super::pool::{Pool, ProcessId};
 use super::process::{PipeEvent, Process};
 use super::questions::Questions;
@@ -62,18 +64,21 @@ impl End {
 impl Actor {
     pub(super) async fn run(mut self) {
         let mut core = Core::default();
+        let mut ledger = Ledger::new(Arc::clone(&self.pool));
         let command = launch::command(self.pool.config(), &self.launch, self.pool.door());
         match Process::start(command) {
             Ok(mut process) => {
                 tracing::debug!(agent = %self.pool.config().name, process = process.id(), "an agent process started");
-                let end = self.serve(&mut core, &mut process).await;
+                let end = self.serve(&mut core, &mut ledger, &mut process).await;
                 self.pool.gone(self.id);
-                if let Some(record) = core.cut_short() {
-                    self.pool.keep(record, || ());
-                }
                 let last = end.error();
-                tell(core, end);
+                // The client may ask again at once, and by then it must be known how far this turn came, and nothing
+                // of it may still go on.
                 process.end().await;
+                match core.cut_short() {
+                    Some(record) => ledger.keep(record, || tell(core, end)),
+                    None => tell(core, end),
+                }
                 // Whoever claimed it in its last moment has a turn in the mailbox.
                 self.refuse_all(&last);
             }
@@ -97,7 +102,7 @@ impl Actor {
         }
     }
 
-    async fn serve(&mut self, core: &mut Core, process: &mut Process) -> End {
+    async fn serve(&mut self, core: &mut Core, ledger: &mut Ledger, process: &mut Process) -> End {
         let mut questions = Questions::default();
         let stopping = self.pool.stopping().clone();
         let mut deadline = Deadline::None;
@@ -136,19 +141,22 @@ impl Actor {
                         for happening in heard.happenings {
                             match happening {
                                 Happening::FirstEvent => self.pool.refill(),
-                                Happening::Settled { standing, last, outbox, record } => {
+                                Happening::Settled { standing, last, outbox, record, alone } => {
                                     // Noted before the client knows: its next request may come at once.
                                     self.pool.settle(self.id, standing);
-                                    self.pool.keep(record, move || {
+                                    ledger.keep(record, move || {
+                                        drop(alone);
                                         outbox.send(last);
                                         outbox.finish();
                                     });
                                     deadline = Deadline::Hold(Instant::now() + self.pool.config().pool.hold);
                                 }
-                                Happening::Learned(record) => self.pool.keep(record, || ()),
+                                Happening::Learned(record) => ledger.keep(record, || ()),
                                 Happening::Failed(error) => return End::Failed(error),
                                 Happening::Asked { id, ask } => {
-                                    let decision = self.decide(core, &ask);
+                                    let (safe, decision) = (ledger.safe(), self.decide(core, &ask));
+                                    // What is on record is never run again, so it runs only then.
+                                    let decision = safe.then(|()| decision).boxed();
                                     questions.ask(id, ask, decision);
                                 }
                                 Happening::Withdrawn(id) => questions.withdraw(&id),

@@ -20,7 +20,7 @@ use super::job::{Beginning, Happening, Job, Kept, Notes, Settled, Work};
 use super::outbox::Outbox;
 use super::records::{self, AgentRecord, Done};
 use super::reply::{JoinedReply, Step};
-use super::steps::Steps;
+use super::steps::{Steps, Told};
 use crate::turn::Batch;
 
 /// The state of a process.
@@ -122,7 +122,8 @@ impl Core {
             Line::Withdrawn(id) => return vec![Happening::Withdrawn(id)],
             Line::Assistant { message, parent: None } => {
                 if let Some(turn) = &mut self.turn {
-                    turn.steps.assistant(&message, &self.tools);
+                    let told = turn.steps.assistant(&message, &self.tools);
+                    return turn.learned(told);
                 }
             }
             Line::User { message, parent: None } => return self.results(&message),
@@ -157,20 +158,7 @@ impl Core {
 
     /// What was done of a turn that ends too soon, where it must not be done again.
     pub(super) fn cut_short(&self) -> Option<Kept> {
-        let turn = self.turn.as_ref()?;
-        let steps = turn.steps.unseen();
-        if steps.is_empty() {
-            return None;
-        }
-        let done = Done { steps, said: Vec::new() };
-        let record = AgentRecord {
-            key: turn.notes.key,
-            after: None,
-            session: turn.session.clone(),
-            steps: done.write(),
-            reply: None,
-        };
-        Some(Kept { caller: Arc::clone(&turn.notes.caller), record })
+        self.turn.as_ref()?.cut_short()
     }
 
     /// Takes the open turn's end to tell a failure.
@@ -201,9 +189,12 @@ impl Core {
     fn results(&mut self, message: &Value) -> Vec<Happening> {
         let theirs = self.handoff.calls();
         if let Some(turn) = &mut self.turn {
-            turn.steps.user(message, theirs);
-        } else if let Some((steps, done, kept)) = &mut self.held {
-            steps.user(message, theirs);
+            let told = turn.steps.user(message, theirs);
+            return turn.learned(told);
+        }
+        if let Some((steps, done, kept)) = &mut self.held
+            && steps.user(message, theirs) == Told::OwnWork
+        {
             done.steps = steps.unseen();
             kept.record.steps = done.write();
             return vec![Happening::Learned(kept.clone())];
@@ -331,7 +322,7 @@ impl Core {
         let kept = Kept { caller: notes.caller, record };
         self.held = Some((steps, done, kept.clone()));
         let standing = Settled { after, calls: self.handoff.calls().to_vec() };
-        vec![Happening::Settled { standing, last: batch, outbox, record: kept }]
+        vec![Happening::Settled { standing, last: batch, outbox, record: kept, alone: notes.alone }]
     }
 
     fn asked(&mut self, id: RequestId, ask: Ask) -> Option<Happening> {
@@ -356,6 +347,31 @@ impl Core {
 impl OpenTurn {
     fn note(&mut self, batch: &Batch) -> Result<(), GrammarError> {
         batch.events.iter().try_for_each(|event: &TurnEvent| self.fold.event(event.clone()))
+    }
+
+    /// What is to be remembered of a message of the program.
+    fn learned(&self, told: Told) -> Vec<Happening> {
+        let record = match told {
+            Told::OwnWork => self.cut_short(),
+            Told::Nothing => None,
+        };
+        record.map(Happening::Learned).into_iter().collect()
+    }
+
+    /// The record of the turn as if it ended here.
+    fn cut_short(&self) -> Option<Kept> {
+        let steps = self.steps.unseen();
+        if steps.is_empty() {
+            return None;
+        }
+        let record = AgentRecord {
+            key: self.notes.key,
+            after: None,
+            session: self.session.clone(),
+            steps: Done { steps, said: Vec::new() }.write(),
+            reply: None,
+        };
+        Some(Kept { caller: Arc::clone(&self.notes.caller), record })
     }
 }
 

@@ -13,6 +13,7 @@ use super::handoff::CallResult;
 use super::outbox::Outbox;
 use super::records::AgentRecord;
 use super::reply::JoinedReply;
+use super::running::Alone;
 use crate::turn::Batch;
 
 /// One turn for a process.
@@ -35,6 +36,8 @@ pub(super) struct Notes {
     pub(super) earlier: Vec<Value>,
     /// The conversation so far, where the client named the session.
     pub(super) said: Vec<Value>,
+    /// Until all of it is on record, nobody else may run this request.
+    pub(super) alone: Alone,
 }
 
 /// What there is to do.
@@ -60,8 +63,8 @@ pub(super) enum Happening {
     /// The model answers.
     FirstEvent,
     /// The reply is complete; to be told to the client after it is noted where the process stands.
-    Settled { standing: Settled, last: Batch, outbox: Outbox, record: Kept },
-    /// A turn whose reply is complete has done more.
+    Settled { standing: Settled, last: Batch, outbox: Outbox, record: Kept, alone: Alone },
+    /// The program has done something that must not be done again.
     Learned(Kept),
     /// The process is of no use any more; its turn has failed with this.
     Failed(TurnError),
@@ -79,7 +82,6 @@ pub(super) struct Kept {
 }
 
 /// Where a process stands between two requests.
-
 #[derive(Clone, Debug)]
 pub(super) struct Settled {
     /// What was said so far, the reply included.

@@ -21,6 +21,7 @@ mod handoff;
 mod job;
 mod keeper;
 mod launch;
+mod ledger;
 mod outbox;
 mod parts;
 mod plan;
@@ -29,6 +30,7 @@ mod process;
 mod questions;
 mod records;
 mod reply;
+mod running;
 mod start;
 mod steps;
 

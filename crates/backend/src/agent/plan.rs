@@ -17,6 +17,7 @@ use super::config::{AgentConfig, AgentModel, Builtins, SystemMode};
 use super::handoff::CallResult;
 use super::launch::{Launch, Thinking};
 use super::reply::{JoinedReply, Prose};
+use super::steps;
 use crate::http::ClientCalls;
 use crate::turn::Turn;
 
@@ -59,7 +60,9 @@ impl Plan {
             schema: schema(&turn.request.output),
         };
         let scope = scope(turn);
-        let asked = format!("{scope}\n{launch:?}\n{opening:?}\n{:?}\n{:?}", tools.served(), tools.builtins);
+        let session = turn.session.asked();
+        let tools_asked = (tools.served(), &tools.builtins);
+        let asked = format!("{scope}\n{session:?}\n{launch:?}\n{opening:?}\n{tools_asked:?}");
         let key = Lineage::of(&asked, &turn.request.messages).whole();
         Ok(Self {
             launch,
@@ -123,10 +126,14 @@ impl Plan {
         &self.messages
     }
 
-    /// Begins the reply.
-    pub(super) fn reply(&self) -> JoinedReply {
+    /// Begins the reply, where these steps of it were done before it was cut short.
+    pub(super) fn reply(&self, earlier: &[Value]) -> JoinedReply {
         let prose = if self.opening.schema.is_some() { Prose::Hidden } else { Prose::Shown };
-        JoinedReply::new(self.dialect, self.tools.clone(), self.client_calls.clone(), prose)
+        let said = match prose {
+            Prose::Shown => steps::said(earlier),
+            Prose::Hidden => Vec::new(),
+        };
+        JoinedReply::new(self.dialect, self.tools.clone(), self.client_calls.clone(), prose, said)
     }
 
     fn written_from(&self, count: usize) -> Result<Vec<Value>, TurnError> {

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,9 +21,10 @@ use super::actor::{Actor, Command};
 use super::config::AgentConfig;
 use super::decide::Decider;
 use super::failure;
-use super::job::{Job, Kept, Settled};
+use super::job::{Job, Settled};
 use super::launch::{Door, Launch};
 use super::records::Records;
+use super::running::Running;
 
 /// How many requests may wait for a process.
 const MAX_WAITING: usize = 256;
@@ -38,6 +40,7 @@ pub(super) struct Pool {
     surroundings: Surroundings,
     places: Arc<Semaphore>,
     waiting: AtomicUsize,
+    running: Running,
     state: Mutex<State>,
 }
 
@@ -113,6 +116,7 @@ impl Pool {
             surroundings,
             places,
             waiting: AtomicUsize::new(0),
+            running: Running::default(),
             state: Mutex::default(),
         }
     }
@@ -133,15 +137,14 @@ impl Pool {
         &*self.surroundings.records
     }
 
-    /// Keeps a record, and does what may be done only then.
-    pub(super) fn keep(&self, kept: Kept, then: impl FnOnce() + Send + 'static) {
-        let Kept { caller, record } = kept;
-        let keeping = self.surroundings.records.keep(&caller, record);
-        let task = async move {
-            keeping.await;
-            then();
-        };
-        drop(self.surroundings.tasks.spawn_on(task, &self.surroundings.runtime));
+    /// The requests of this agent that run.
+    pub(super) fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Does something beside the processes, which the gateway's end waits for.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        self.surroundings.tasks.spawn_on(task, &self.surroundings.runtime)
     }
 
     pub(super) fn stopping(&self) -> &CancellationToken {
@@ -281,7 +284,7 @@ impl Pool {
         state.live.insert(id, entry);
         drop(state);
         let actor = Actor { id, pool: Arc::clone(self), launch, commands: mailbox, place };
-        drop(self.surroundings.tasks.spawn_on(actor.run(), &self.surroundings.runtime));
+        drop(self.spawn(actor.run()));
         Claimed { commands }
     }
 }

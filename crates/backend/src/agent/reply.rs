@@ -24,6 +24,8 @@ pub(super) struct JoinedReply {
     /// The open block is a call of the program's own tools, which the client does not see (A6).
     hidden: bool,
     prose: Prose,
+    /// What was said of this reply before it was cut short: the client gets all of it from the start.
+    earlier: Vec<String>,
     /// Calls of the client's tools in the open message.
     calls: Vec<String>,
     usage: Option<Usage>,
@@ -69,12 +71,14 @@ impl JoinedReply {
         tools: AgentTools,
         client_calls: ClientCalls,
         prose: Prose,
+        earlier: Vec<String>,
     ) -> Self {
         Self {
             dialect,
             tools,
             client_calls,
             prose,
+            earlier,
             reader: None,
             progress: Progress::Before,
             shown: Shown::Nothing,
@@ -114,11 +118,7 @@ impl JoinedReply {
     /// The program answered by itself, or nothing at all came: says so in a reply of its own.
     pub(super) fn say(&mut self, text: &str, out: &mut Batch) {
         self.start(ReplyHead::default(), &mut out.events);
-        if !text.is_empty() {
-            out.events.push(TurnEvent::BlockStarted(BlockStart::Text));
-            out.events.push(TurnEvent::BlockDelta(Delta::Text(text.to_owned())));
-            out.events.push(TurnEvent::BlockFinished(BlockEnd::default()));
-        }
+        push_text(text.to_owned(), &mut out.events);
     }
 
     /// True before anything of the reply was seen.
@@ -187,6 +187,7 @@ impl JoinedReply {
         if self.progress == Progress::Before {
             self.progress = Progress::Started;
             out.push(TurnEvent::Started(ReplyHead { extras: Extras::NONE, ..head }));
+            self.earlier.drain(..).for_each(|text| push_text(text, out));
         }
     }
 
@@ -195,6 +196,14 @@ impl JoinedReply {
         add(&mut self.usage, finish.usage);
         self.last = Finish { stop: finish.stop, stop_sequence: finish.stop_sequence, ..Finish::default() };
         if self.calls.is_empty() { Step::Complete } else { Step::HandedOff }
+    }
+}
+
+fn push_text(text: String, out: &mut Vec<TurnEvent>) {
+    if !text.is_empty() {
+        out.push(TurnEvent::BlockStarted(BlockStart::Text));
+        out.push(TurnEvent::BlockDelta(Delta::Text(text)));
+        out.push(TurnEvent::BlockFinished(BlockEnd::default()));
     }
 }
 

@@ -14,6 +14,7 @@ use super::parts;
 use super::plan::Plan;
 use super::pool::{Claimed, Pool, Setup};
 use super::records::{AgentRecord, Done, read_messages, read_reply};
+use super::running::Alone;
 use super::steps::resumable;
 use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
 
@@ -30,12 +31,14 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
     };
     let mut turn = parts::complete(&pool, turn).await?;
     let mut plan = Plan::new(&turn, pool.config())?;
+    let mut alone = pool.running().alone(plan.key).await;
     let mut known = pool.records().of(&turn.caller, plan.key).await;
     if known.is_none()
         && let Some(whole) = with_its_history(&pool, &turn).await?
     {
         turn = parts::complete(&pool, whole).await?;
         plan = Plan::new(&turn, pool.config())?;
+        alone = pool.running().alone(plan.key).await;
         known = pool.records().of(&turn.caller, plan.key).await;
     }
     let mut losses = std::mem::take(&mut plan.losses);
@@ -66,10 +69,11 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
             turn.session.tell(&setup.session);
             fresh(&pool, &plan, &setup, own.clone(), &mut losses).await?
         };
+        let session = turn.session.asked().map_or(session, str::to_owned);
         turn.session.tell(&session);
         let (outbox, inbox) = outbox();
-        let (reply, lineage) = (plan.reply(), plan.lineage.clone());
-        let notes = notes(&plan, &turn, &own);
+        let (reply, lineage) = (plan.reply(&own.unfinished), plan.lineage.clone());
+        let notes = notes(&plan, &turn, &own, &alone);
         process.begin(Job { turn: turn.id, session, work, reply, lineage, notes, outbox });
         tries += 1;
         match first_event(inbox).await {
@@ -137,7 +141,7 @@ fn says_something(message: &Message) -> bool {
     })
 }
 
-fn notes(plan: &Plan, turn: &Turn, own: &OwnSteps) -> Notes {
+fn notes(plan: &Plan, turn: &Turn, own: &OwnSteps, alone: &Alone) -> Notes {
     let said = if turn.session.asked().is_some() { plan.messages().to_vec() } else { Vec::new() };
     Notes {
         caller: Arc::clone(&turn.caller),
@@ -145,6 +149,7 @@ fn notes(plan: &Plan, turn: &Turn, own: &OwnSteps) -> Notes {
         request: Arc::clone(&turn.request),
         earlier: own.unfinished.clone(),
         said,
+        alone: Arc::clone(alone),
     }
 }
 

@@ -16,6 +16,13 @@ pub(super) struct Steps {
     has_own_calls: bool,
 }
 
+/// Whether a message told of something that must not be done again: a call of the program's own tools, or its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    OwnWork,
+    Nothing,
+}
+
 impl Steps {
     /// Goes on after steps of the same turn that were cut short.
     pub(super) fn after(messages: Vec<Value>) -> Self {
@@ -24,13 +31,14 @@ impl Steps {
     }
 
     /// A finished block of the model's message.
-    pub(super) fn assistant(&mut self, message: &Value, tools: &AgentTools) {
-        let Some(blocks) = message["content"].as_array() else { return };
+    pub(super) fn assistant(&mut self, message: &Value, tools: &AgentTools) -> Told {
+        let Some(blocks) = message["content"].as_array() else { return Told::Nothing };
         let is_own = |block: &Value| {
             block["type"] == "tool_use"
                 && block["name"].as_str().is_some_and(|name| tools.own_name(name).is_none())
         };
-        self.has_own_calls |= blocks.iter().any(is_own);
+        let told = if blocks.iter().any(is_own) { Told::OwnWork } else { Told::Nothing };
+        self.has_own_calls |= told == Told::OwnWork;
         let id = message["id"].as_str().map(str::to_owned);
         let last = self.messages.last_mut().filter(|last| last["role"] == "assistant" && self.open == id);
         match last.and_then(|last| last["content"].as_array_mut()) {
@@ -38,18 +46,19 @@ impl Steps {
             None => self.messages.push(json!({ "role": "assistant", "content": blocks })),
         }
         self.open = id;
+        told
     }
 
     /// Results that the program added, but for those of the client's calls.
-    pub(super) fn user(&mut self, message: &Value, theirs: &[String]) {
-        let Some(blocks) = message["content"].as_array() else { return };
+    pub(super) fn user(&mut self, message: &Value, theirs: &[String]) -> Told {
+        let Some(blocks) = message["content"].as_array() else { return Told::Nothing };
         let is_own = |block: &&Value| {
             let id = block["tool_use_id"].as_str();
             block["type"] == "tool_result" && !theirs.iter().any(|call| Some(call.as_str()) == id)
         };
         let results: Vec<Value> = blocks.iter().filter(is_own).cloned().collect();
         if results.is_empty() {
-            return;
+            return Told::Nothing;
         }
         match self.messages.last_mut().filter(|last| last["role"] == "user") {
             Some(last) => {
@@ -59,12 +68,20 @@ impl Steps {
             }
             None => self.messages.push(json!({ "role": "user", "content": results })),
         }
+        Told::OwnWork
     }
 
     /// The messages, where the client has not seen all of it.
     pub(super) fn unseen(&self) -> Vec<Value> {
         if self.has_own_calls { self.messages.clone() } else { Vec::new() }
     }
+}
+
+/// What the model said in these steps.
+pub(super) fn said(steps: &[Value]) -> Vec<String> {
+    let replies = steps.iter().filter(|step| step["role"] == "assistant");
+    let blocks = replies.filter_map(|step| step["content"].as_array()).flatten();
+    blocks.filter_map(|block| block["text"].as_str().map(str::to_owned)).collect()
 }
 
 /// Makes steps of a turn that was cut short fit to go on from: nothing that had run is run again (B7).

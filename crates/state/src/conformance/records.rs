@@ -111,6 +111,9 @@ fn the_head_of_a_session_is_what_was_kept_last(store: &dyn Store) -> Outcome<'_>
         assert_eq!(store.session_head(&alice(), &session("s")).await?, Some(record(2, "s", 5)));
         store.keep_record(&alice(), record(1, "s", 6)).await?;
         assert_eq!(store.session_head(&alice(), &session("s")).await?, Some(record(1, "s", 6)));
+        // What was cut short comes again, after the same last turn.
+        store.keep_record(&alice(), cut_short(5, "s", 7)).await?;
+        assert_eq!(store.session_head(&alice(), &session("s")).await?, Some(record(1, "s", 6)));
         Ok(())
     })
 }

@@ -43,12 +43,12 @@ impl Records {
     pub(super) fn keep(&mut self, scope: &CallerScope, record: TurnRecord) {
         let age = self.next_age;
         self.next_age += 1;
-        let head = Head { age, request: record.key, at: record.at };
-        self.heads.insert((scope.clone(), record.session.clone()), head);
-        self.forget_the_oldest_heads();
         let key = (scope.clone(), record.key);
-        let complete = self.kept.get(&key).is_some_and(|kept| kept.record.after.is_some());
-        if complete && record.after.is_none() {
+        if record.is_complete() {
+            let head = Head { age, request: record.key, at: record.at };
+            self.heads.insert((scope.clone(), record.session.clone()), head);
+            self.forget_the_oldest_heads();
+        } else if self.kept.get(&key).is_some_and(|kept| kept.record.is_complete()) {
             return;
         }
         self.remove(&key);

@@ -72,7 +72,9 @@ impl RecordStore for SqliteStore {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             if let Some(refusal) = too_large(&record) {
-                self.forget_head(scope, &record.session).await?;
+                if record.is_complete() {
+                    self.forget_head(scope, &record.session).await?;
+                }
                 return Err(refusal);
             }
             self.keep(scope, record).await.map_err(self.failed(KEEPING))
@@ -118,6 +120,7 @@ impl RecordStore for SqliteStore {
 
 impl SqliteStore {
     async fn keep(&self, scope: &CallerScope, record: TurnRecord) -> Result<(), sqlx::Error> {
+        let is_complete = record.is_complete();
         let TurnRecord { key, after, session, steps, reply, at } = record;
         let key = key.to_string();
         let mut transaction = self.pool.begin_with("BEGIN IMMEDIATE").await?;
@@ -131,13 +134,15 @@ impl SqliteStore {
             .bind(at.0)
             .execute(&mut *transaction)
             .await?;
-        sqlx::query(SET_HEAD)
-            .bind(scope.as_str())
-            .bind(session.as_str())
-            .bind(&key)
-            .bind(at.0)
-            .execute(&mut *transaction)
-            .await?;
+        if is_complete {
+            sqlx::query(SET_HEAD)
+                .bind(scope.as_str())
+                .bind(session.as_str())
+                .bind(&key)
+                .bind(at.0)
+                .execute(&mut *transaction)
+                .await?;
+        }
         transaction.commit().await
     }
 
