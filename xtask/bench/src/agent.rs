@@ -29,6 +29,9 @@ const CROWD_TURNS: usize = 3;
 /// Processes the crowd has to share.
 const CROWD_PROCESSES: u32 = 4;
 
+/// A program, and on Linux the process that watches over it.
+const A_PROCESS: usize = if cfg!(target_os = "linux") { 2 } else { 1 };
+
 /// How much to measure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
@@ -86,7 +89,7 @@ impl Setting<'_> {
         let without = self.scene("cold", Pool { warm: 0, max: 2, hold: "1s" })?;
         let (mut warm, mut cold) = (Vec::new(), Vec::new());
         for round in 0..self.effort.rounds {
-            with_warm.settle(1).await?;
+            with_warm.settle(A_PROCESS).await?;
             without.settle(0).await?;
             warm.push(first_event(&with_warm, round).await?);
             cold.push(first_event(&without, round).await?);
@@ -103,8 +106,8 @@ impl Setting<'_> {
         known.send(with_live.address()).await?;
         let (mut live, mut from_nothing) = (Vec::new(), Vec::new());
         for round in 0..self.effort.rounds {
-            with_live.settle(1).await?;
-            with_warm.settle(1).await?;
+            with_live.settle(A_PROCESS).await?;
+            with_warm.settle(A_PROCESS).await?;
             known.say(&format!("And then, for the {round}th time?"));
             live.push(milliseconds(known.send(with_live.address()).await?.first));
             let mut unknown = Conversation::with_history(&format!("story {round}"), HISTORY_MESSAGES);

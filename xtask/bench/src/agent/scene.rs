@@ -1,7 +1,9 @@
 //! A gateway with one agent, and what the kernel's books say about its processes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Error;
+use std::iter::successors;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -65,7 +67,7 @@ impl Scene {
 
     /// Waits until no process of the agent runs.
     pub(super) async fn wait_for_sleep(&self) -> Result<(), AnyError> {
-        self.wait("end", || Ok(children(self.gateway.pid())?.is_empty())).await
+        self.wait("end", || Ok(family(self.gateway.pid())?.is_empty())).await
     }
 
     /// What the gateway itself has resident, in MiB.
@@ -101,10 +103,10 @@ impl Scene {
         Err(format!("the agent's processes did not {what} within {PATIENCE:?}: see {}", log.display()).into())
     }
 
-    /// Processor time of each of the agent's processes.
+    /// Processor time of each of the agent's processes, and of those that watch over them.
     fn spent(&self) -> Result<Vec<Duration>, AnyError> {
         let mut spent = Vec::new();
-        for child in children(self.gateway.pid())? {
+        for child in family(self.gateway.pid())? {
             match process::cpu_time(child) {
                 Ok(time) => spent.push(time),
                 // It has ended since it was listed.
@@ -137,20 +139,21 @@ fn config_text(program: &Path, folder: &Path, pool: Pool) -> String {
     )
 }
 
-/// The processes whose parent is this one, oldest first.
-fn children(parent: u32) -> Result<Vec<u32>, Error> {
-    let mut found = Vec::new();
+/// What a process started, and what that started, in the order of their ids.
+fn family(ancestor: u32) -> Result<Vec<u32>, Error> {
+    let mut parents = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
         // A process that has ended since has no file any more.
         let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-        if parent_of(&stat) == Some(parent) {
-            found.push(pid);
-        }
+        parents.extend(parent_of(&stat).map(|parent| (pid, parent)));
     }
-    found.sort_unstable();
-    Ok(found)
+    let descends = |pid: u32| {
+        let mut line = successors(Some(pid), |pid| parents.get(pid).copied()).skip(1);
+        line.any(|pid| pid == ancestor)
+    };
+    Ok(parents.keys().copied().filter(|pid| descends(*pid)).collect())
 }
 
 /// The second field behind the program's name, which may itself hold spaces and parentheses.
