@@ -12,8 +12,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use sqlx::SqlitePool;
+use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{Sqlite, SqlitePool};
 
 use crate::{Store, StoreError};
 use trouble::Trouble;
@@ -49,7 +50,16 @@ const ROWS_PER_PRUNE: i64 = 500;
 #[derive(Debug)]
 pub struct SqliteStore {
     pool: SqlitePool,
+    medium: Medium,
     place: String,
+}
+
+/// What a database is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Medium {
+    File,
+    /// It lives and dies with its only connection.
+    Memory,
 }
 
 impl SqliteStore {
@@ -60,20 +70,24 @@ impl SqliteStore {
     pub async fn at(path: &Path) -> Result<Self, StoreError> {
         file::create_if_missing(path)?;
         let options = connection_options().filename(path);
-        Self::connect(options, MAX_CONNECTIONS, path.display().to_string()).await
+        Self::connect(options, Medium::File, path.display().to_string()).await
     }
 
     /// Opens a new database in memory.
     pub async fn in_memory() -> Result<Self, StoreError> {
-        // Every connection would have a database of its own, so there is exactly one.
-        Self::connect(connection_options().in_memory(true), 1, ":memory:".to_owned()).await
+        Self::connect(connection_options().in_memory(true), Medium::Memory, ":memory:".to_owned()).await
     }
 
     async fn connect(
         options: SqliteConnectOptions,
-        connections: u32,
+        medium: Medium,
         place: String,
     ) -> Result<Self, StoreError> {
+        let connections = match medium {
+            Medium::File => MAX_CONNECTIONS,
+            // Every connection would have a database of its own, so there is exactly one.
+            Medium::Memory => 1,
+        };
         let pool = SqlitePoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -83,9 +97,22 @@ impl SqliteStore {
             .idle_timeout(None)
             .max_lifetime(None)
             .connect_lazy_with(options);
-        let store = Self { pool, place };
+        let store = Self { pool, medium, place };
         schema::prepare(&store).await?;
         Ok(store)
+    }
+
+    /// Gives a connection back after a transaction. Where that failed, the file gets a new one: SQLite ends a transaction by
+    /// itself when the disk is full, and the driver would take it for open from then on and refuse every other.
+    fn give_back<T>(
+        &self,
+        mut connection: PoolConnection<Sqlite>,
+        outcome: Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        if outcome.is_err() && self.medium == Medium::File {
+            connection.close_on_drop();
+        }
+        outcome
     }
 
     /// Turns what the driver reports into an error that says what was being done, and where.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
 use toolgate_model::{JsonText, PrefixHash};
 
 use super::SqliteStore;
@@ -77,7 +77,9 @@ impl RecordStore for SqliteStore {
                 }
                 return Err(refusal);
             }
-            self.keep(scope, record).await.map_err(self.failed(KEEPING))
+            let mut connection = self.pool.acquire().await.map_err(self.failed(KEEPING))?;
+            let outcome = keep(&mut connection, scope, record).await;
+            self.give_back(connection, outcome).map_err(self.failed(KEEPING))
         })
     }
 
@@ -119,33 +121,6 @@ impl RecordStore for SqliteStore {
 }
 
 impl SqliteStore {
-    async fn keep(&self, scope: &CallerScope, record: TurnRecord) -> Result<(), sqlx::Error> {
-        let is_complete = record.is_complete();
-        let TurnRecord { key, after, session, steps, reply, at } = record;
-        let key = key.to_string();
-        let mut transaction = self.pool.begin_with("BEGIN IMMEDIATE").await?;
-        sqlx::query(KEEP)
-            .bind(scope.as_str())
-            .bind(&key)
-            .bind(after.map(|hash| hash.to_string()))
-            .bind(session.as_str())
-            .bind(steps.as_str())
-            .bind(reply.as_ref().map(JsonText::as_str))
-            .bind(at.0)
-            .execute(&mut *transaction)
-            .await?;
-        if is_complete {
-            sqlx::query(SET_HEAD)
-                .bind(scope.as_str())
-                .bind(session.as_str())
-                .bind(&key)
-                .bind(at.0)
-                .execute(&mut *transaction)
-                .await?;
-        }
-        transaction.commit().await
-    }
-
     async fn forget_head(&self, scope: &CallerScope, session: &SessionId) -> Result<(), StoreError> {
         let forget = sqlx::query(FORGET_HEAD).bind(scope.as_str()).bind(session.as_str());
         forget.execute(&self.pool).await.map_err(self.failed(KEEPING))?;
@@ -182,6 +157,37 @@ impl SqliteStore {
         }
         Ok(replies.iter().filter_map(|hash| found.remove(hash)).collect())
     }
+}
+
+async fn keep(
+    connection: &mut SqliteConnection,
+    scope: &CallerScope,
+    record: TurnRecord,
+) -> Result<(), sqlx::Error> {
+    let is_complete = record.is_complete();
+    let TurnRecord { key, after, session, steps, reply, at } = record;
+    let key = key.to_string();
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    sqlx::query(KEEP)
+        .bind(scope.as_str())
+        .bind(&key)
+        .bind(after.map(|hash| hash.to_string()))
+        .bind(session.as_str())
+        .bind(steps.as_str())
+        .bind(reply.as_ref().map(JsonText::as_str))
+        .bind(at.0)
+        .execute(&mut *transaction)
+        .await?;
+    if is_complete {
+        sqlx::query(SET_HEAD)
+            .bind(scope.as_str())
+            .bind(session.as_str())
+            .bind(&key)
+            .bind(at.0)
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await
 }
 
 fn read_row(row: &SqliteRow) -> Result<TurnRecord, sqlx::Error> {

@@ -247,7 +247,7 @@ async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.close().await;
     let options = connection_options().filename(folder.file()).pragma("max_page_count", "64");
-    let store = SqliteStore::connect(options, 1, "a small disk".to_owned()).await.unwrap();
+    let store = SqliteStore::connect(options, Medium::File, "a small disk".to_owned()).await.unwrap();
     store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
 
     let large = StoredResponse { body: "x".repeat(1 << 20), ..response("large", 1) };
@@ -269,6 +269,32 @@ async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
 }
 
 #[tokio::test]
+async fn a_transaction_that_sqlite_ended_by_itself_spoils_no_other() {
+    let folder = Folder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    let mut other = stranger(&folder.file()).await;
+    // What a full disk does at the end of a transaction, without a disk to fill.
+    for (table, number) in [("usage_records", 1), ("turn_records", 2)] {
+        let trap = format!(
+            "CREATE TRIGGER trap{number} BEFORE INSERT ON {table} BEGIN SELECT RAISE(ROLLBACK, 'full'); END"
+        );
+        sqlx::query(sqlx::AssertSqlSafe(trap)).execute(&mut other).await.unwrap();
+    }
+    let turn = || conformance::turn_record(1, "s", 1);
+    for _ in 0..2 * MAX_CONNECTIONS {
+        store.record_usage(vec![record(1, 1)]).await.unwrap_err();
+        store.keep_record(&alice(), turn()).await.unwrap_err();
+    }
+    for trap in ["DROP TRIGGER trap1", "DROP TRIGGER trap2"] {
+        sqlx::query(trap).execute(&mut other).await.unwrap();
+    }
+    for _ in 0..2 * MAX_CONNECTIONS {
+        store.record_usage(vec![record(1, 1)]).await.unwrap();
+        store.keep_record(&alice(), turn()).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_database_that_stays_locked_is_reported_as_busy() {
     let folder = Folder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
@@ -277,7 +303,7 @@ async fn a_database_that_stays_locked_is_reported_as_busy() {
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
 
     let impatient = connection_options().filename(folder.file()).busy_timeout(Duration::ZERO);
-    let error = SqliteStore::connect(impatient, 1, "a locked file".to_owned()).await.unwrap_err();
+    let error = SqliteStore::connect(impatient, Medium::File, "a locked file".to_owned()).await.unwrap_err();
     assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
     // Who reads need not wait for who writes.
     assert!(store.response(&alice(), &ResponseId::new("resp_1")).await.unwrap().is_some());

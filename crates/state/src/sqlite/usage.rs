@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use sqlx::Row;
 use sqlx::query::Query;
-use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteRow};
+use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection, SqliteRow};
+use sqlx::{Connection, Row};
 
 use super::SqliteStore;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
@@ -54,19 +54,9 @@ impl UsageStore for SqliteStore {
             if records.is_empty() {
                 return Ok(());
             }
-            // IMMEDIATE: the lock is waited for here, once, and no statement after it can find it taken.
-            let mut transaction =
-                self.pool.begin_with("BEGIN IMMEDIATE").await.map_err(self.failed(RECORDING))?;
-            let mut rest = records.as_slice();
-            for (rows, sql) in ROWS_PER_INSERT.into_iter().zip(INSERTS.iter()) {
-                let (full, remainder) = rest.split_at(rest.len() - rest.len() % rows);
-                for chunk in full.chunks_exact(rows) {
-                    let insert = chunk.iter().fold(sqlx::query(sql.as_str()), bind_record);
-                    insert.execute(&mut *transaction).await.map_err(self.failed(RECORDING))?;
-                }
-                rest = remainder;
-            }
-            transaction.commit().await.map_err(self.failed(RECORDING))
+            let mut connection = self.pool.acquire().await.map_err(self.failed(RECORDING))?;
+            let outcome = insert(&mut connection, &records).await;
+            self.give_back(connection, outcome).map_err(self.failed(RECORDING))
         })
     }
 
@@ -153,6 +143,21 @@ fn count(row: &SqliteRow, column: &'static str) -> Result<u64, sqlx::Error> {
 /// Three hundred million years is where a longer duration stays.
 fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+async fn insert(connection: &mut SqliteConnection, records: &[UsageRecord]) -> Result<(), sqlx::Error> {
+    // IMMEDIATE: the lock is waited for here, once, and no statement after it can find it taken.
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let mut rest = records;
+    for (rows, sql) in ROWS_PER_INSERT.into_iter().zip(INSERTS.iter()) {
+        let (full, remainder) = rest.split_at(rest.len() - rest.len() % rows);
+        for chunk in full.chunks_exact(rows) {
+            let insert = chunk.iter().fold(sqlx::query(sql.as_str()), bind_record);
+            insert.execute(&mut *transaction).await?;
+        }
+        rest = remainder;
+    }
+    transaction.commit().await
 }
 
 fn insert_sql(rows: usize) -> String {
