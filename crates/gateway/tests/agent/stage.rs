@@ -140,17 +140,6 @@ impl Stage {
         tokio::time::timeout(PATIENCE, gone).await.expect("every process ends");
     }
 
-    /// Returns when no process is left but the warm ones.
-    pub(crate) async fn until_idle(&self) {
-        let warm = self.agent.pool.warm;
-        let idle = async {
-            while self.processes().len() > warm {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(PATIENCE, idle).await.expect("the process ends");
-    }
-
     /// Where the agent works.
     pub(crate) fn workdir(&self) -> PathBuf {
         self.agent.folder()
