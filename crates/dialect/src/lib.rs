@@ -11,6 +11,7 @@
 pub mod anthropic_messages;
 pub mod claude_stream_json;
 pub mod conformance;
+mod cost;
 mod error_rest;
 pub mod frame;
 mod json;

@@ -15,6 +15,8 @@ pub struct Usage {
     pub output: u64,
     /// How many of the output tokens were reasoning, where the host says so.
     pub reasoning: Option<u64>,
+    /// The price in US dollars, where somebody knows it.
+    pub cost_usd: Option<f64>,
     /// Figures only one dialect knows.
     pub extras: Extras,
 }
@@ -30,8 +32,46 @@ impl Usage {
         self.total_input().saturating_add(self.output)
     }
 
+    /// Both together: what several answers cost that make up one turn. The extra figures of one answer say nothing
+    /// about the sum, so those of `self` stay.
+    #[must_use]
+    pub fn plus(self, more: &Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cache_read: self.cache_read.saturating_add(more.cache_read),
+            cache_write: self.cache_write.saturating_add(more.cache_write),
+            output: self.output.saturating_add(more.output),
+            reasoning: sum(self.reasoning, more.reasoning, u64::saturating_add),
+            cost_usd: sum(self.cost_usd, more.cost_usd, std::ops::Add::add),
+            extras: self.extras,
+        }
+    }
+
     /// Builds from a host that counts cached tokens inside its input figure.
     pub fn from_inclusive(input: u64, cache_read: u64, output: u64) -> Self {
         Self { input: input.saturating_sub(cache_read), cache_read, output, ..Self::default() }
+    }
+}
+
+/// What is not known counts as nothing, unless nothing is known.
+fn sum<N>(one: Option<N>, other: Option<N>, add: impl FnOnce(N, N) -> N) -> Option<N> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(add(one, other)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_saturate_and_what_is_unknown_on_both_sides_stays_unknown() {
+        let one = Usage { input: u64::MAX, output: 1, reasoning: Some(1), ..Usage::default() };
+        let other = Usage { input: 1, output: 2, cost_usd: Some(0.5), ..Usage::default() };
+        let both = one.plus(&other);
+        assert_eq!((both.input, both.output, both.reasoning), (u64::MAX, 3, Some(1)));
+        assert_eq!((both.cost_usd, other.clone().plus(&other).cost_usd), (Some(0.5), Some(1.0)));
+        assert_eq!(other.clone().plus(&other).reasoning, None);
     }
 }

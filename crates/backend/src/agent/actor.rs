@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_dialect::claude_stream_json::{Line, PermissionAsk};
 use toolgate_model::TurnError;
 
+use super::charges::Charges;
 use super::core::Core;
 use super::decide::{Decision, Question};
 use super::failure;
@@ -63,7 +64,7 @@ impl End {
 
 impl Actor {
     pub(super) async fn run(mut self) {
-        let mut core = Core::default();
+        let mut core = Core::new(Charges::with(&self.pool.config().model));
         let mut ledger = Ledger::new(Arc::clone(&self.pool));
         let command = launch::command(self.pool.config(), &self.launch, self.pool.door());
         match Process::start(command) {

@@ -14,6 +14,7 @@ use toolgate_model::reply::Fold;
 use toolgate_model::{AssistantMessage, Extras, GrammarError, Message, StopReason, TurnEvent};
 use uuid::Uuid;
 
+use super::charges::Charges;
 use super::failure;
 use super::handoff::Handoff;
 use super::job::{Beginning, Happening, Job, Kept, Notes, Settled, Work};
@@ -36,6 +37,7 @@ pub(super) struct Core {
     question: Question,
     turn: Option<OpenTurn>,
     handoff: Handoff,
+    charges: Charges,
     /// The turn that waits for its client, while built-in tools may still run.
     held: Option<(Steps, Done, Kept)>,
     lines: Vec<String>,
@@ -73,6 +75,10 @@ struct OpenTurn {
 }
 
 impl Core {
+    pub(super) fn new(charges: Charges) -> Self {
+        Self { charges, ..Self::default() }
+    }
+
     /// Begins a turn.
     pub(super) fn begin(&mut self, job: Job) {
         let Job { turn, session, work, reply, lineage, notes, outbox } = job;
@@ -275,6 +281,7 @@ impl Core {
             Ok(ending) => ending,
             Err(error) => return vec![Happening::Failed(error)],
         };
+        turn.reply.costs(self.charges.since_the_last(outcome.cost_usd));
         let mut batch = Batch::default();
         if let Some(structured) = &outcome.structured {
             turn.reply.say(&structured.to_string(), &mut batch);

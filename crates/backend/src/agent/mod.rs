@@ -13,6 +13,7 @@
 //! next request is served by another (X2).
 
 mod actor;
+mod charges;
 pub(crate) mod config;
 mod core;
 mod decide;

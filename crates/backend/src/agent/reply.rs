@@ -126,6 +126,13 @@ impl JoinedReply {
         self.progress == Progress::Before
     }
 
+    /// What the turn costs in dollars, where that is known.
+    pub(super) fn costs(&mut self, dollars: Option<f64>) {
+        if let Some(usage) = &mut self.usage {
+            usage.cost_usd = dollars;
+        }
+    }
+
     /// The end of the reply.
     pub(super) fn finish(&mut self, stop: Option<StopReason>) -> TurnEvent {
         let mut finish = std::mem::take(&mut self.last);
@@ -193,7 +200,12 @@ impl JoinedReply {
 
     fn complete(&mut self, finish: Finish) -> Step {
         self.reader = None;
-        add(&mut self.usage, finish.usage);
+        // A8: the sum over all messages.
+        let spent = finish.usage.map(|usage| Usage { extras: Extras::NONE, ..usage });
+        self.usage = match (self.usage.take(), spent) {
+            (Some(before), Some(spent)) => Some(before.plus(&spent)),
+            (before, spent) => before.or(spent),
+        };
         self.last = Finish { stop: finish.stop, stop_sequence: finish.stop_sequence, ..Finish::default() };
         if self.calls.is_empty() { Step::Complete } else { Step::HandedOff }
     }
@@ -216,21 +228,4 @@ fn is_message_start(event: &str) -> bool {
     !event.starts_with(r#"{"type":"#)
         && serde_json::from_str::<serde_json::Value>(event)
             .is_ok_and(|event| event["type"] == "message_start")
-}
-
-/// Sums what each message cost (A8).
-fn add(total: &mut Option<Usage>, more: Option<Usage>) {
-    let Some(more) = more else { return };
-    let Some(total) = total else {
-        *total = Some(Usage { extras: Extras::NONE, ..more });
-        return;
-    };
-    total.input = total.input.saturating_add(more.input);
-    total.cache_read = total.cache_read.saturating_add(more.cache_read);
-    total.cache_write = total.cache_write.saturating_add(more.cache_write);
-    total.output = total.output.saturating_add(more.output);
-    total.reasoning = match (total.reasoning, more.reasoning) {
-        (Some(one), Some(other)) => Some(one.saturating_add(other)),
-        (one, other) => one.or(other),
-    };
 }

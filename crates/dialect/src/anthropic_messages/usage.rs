@@ -6,6 +6,7 @@ use toolgate_model::{Fields, Losses, Usage};
 
 use super::ID;
 use super::wire::{UsageIn, extras};
+use crate::cost;
 
 impl UsageIn {
     /// Takes over what later counts name; counts are totals, so they replace.
@@ -38,6 +39,7 @@ impl UsageIn {
             extra.insert("output_tokens_details".to_owned(), Value::Object(details));
         }
         Usage {
+            cost_usd: cost::take(&mut extra),
             input: self.input_tokens.unwrap_or_default(),
             cache_read: self.cache_read_input_tokens.unwrap_or_default(),
             cache_write: self.cache_creation_input_tokens.unwrap_or_default(),
@@ -76,6 +78,7 @@ impl UsageOut {
         }
         // A host that tells nothing but the two plain counts has no cache to speak of.
         let with_cache = usage.cache_read > 0 || usage.cache_write > 0 || !extra.is_empty();
+        cost::put(usage.cost_usd, &mut extra);
         Self {
             input_tokens: usage.input,
             cache_creation_input_tokens: with_cache.then_some(usage.cache_write),

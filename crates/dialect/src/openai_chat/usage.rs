@@ -6,6 +6,7 @@ use toolgate_model::{Fields, Losses, Usage};
 
 use super::fields::{extras, take_object};
 use super::{ID, marks};
+use crate::cost;
 
 /// `usage` as hosts send it.
 #[derive(Deserialize)]
@@ -57,6 +58,7 @@ impl UsageIn {
         if let Some(total) = total_tokens.filter(|total| *total != usage.total()) {
             extra.insert("total_tokens".to_owned(), Value::from(total));
         }
+        usage.cost_usd = cost::take(&mut extra);
         usage.extras = extras(extra);
         if figure.is_none() {
             usage.extras.mark(ID, marks::NO_CACHE_FIGURE);
@@ -100,6 +102,7 @@ impl UsageOut {
         if let Some(reasoning) = usage.reasoning {
             completion.insert("reasoning_tokens".to_owned(), Value::from(reasoning));
         }
+        cost::put(usage.cost_usd, &mut extra);
         Self {
             prompt_tokens: usage.total_input(),
             completion_tokens: usage.output,

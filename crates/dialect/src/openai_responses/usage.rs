@@ -5,6 +5,7 @@ use toolgate_model::{Extras, Fields, Losses, Usage};
 
 use super::ID;
 use super::wire::UsageBody;
+use crate::cost;
 
 const INPUT_DETAILS: &str = "input_tokens_details";
 const OUTPUT_DETAILS: &str = "output_tokens_details";
@@ -39,6 +40,7 @@ pub(super) fn read(body: UsageBody) -> Usage {
         cache_write,
         output: body.output_tokens,
         reasoning,
+        cost_usd: cost::take(&mut extra),
         extras: Extras::marked(ID, extra),
     }
 }
@@ -65,6 +67,7 @@ pub(super) fn write(usage: &Usage, losses: &mut Losses) -> Value {
     fields.insert(OUTPUT_DETAILS.to_owned(), Value::Object(output_details));
     fields.insert("total_tokens".to_owned(), Value::from(usage.total()));
     fields.extend(extra);
+    cost::put(usage.cost_usd, &mut fields);
     Value::Object(fields)
 }
 

@@ -32,6 +32,7 @@ async fn one_call_goes_out_and_its_result_comes_back_in_every_api() {
             stage.on(says(&[Piece::Text("It is 21 degrees.")]));
             let reply = client.answer(&stage.gate, &[("toolu_1", "21 C")]).await;
             assert_eq!((reply.text.as_str(), reply.stop.as_str()), ("It is 21 degrees.", "end_turn"));
+            assert!(reply.cost.is_some_and(|dollars| dollars > 0.0), "{reply:?}");
 
             stage.on(says(&[Piece::Text("Gladly.")]));
             client.say(&stage.gate, "Thanks").await;

@@ -51,6 +51,8 @@ pub(crate) struct Reply {
     pub(crate) stop: String,
     /// Input as this API counts it, and output.
     pub(crate) usage: (u64, u64),
+    /// In dollars.
+    pub(crate) cost: Option<f64>,
     pub(crate) session: String,
 }
 
@@ -333,6 +335,7 @@ fn messages_reply(message: &Value) -> Reply {
     let usage = &message["usage"];
     let input = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
     reply.usage = (input.iter().map(|name| number(&usage[name])).sum(), number(&usage["output_tokens"]));
+    reply.cost = usage["cost_usd"].as_f64();
     reply
 }
 
@@ -348,8 +351,9 @@ fn chat_reply(completion: &Value) -> Reply {
         Some("stop") => "end_turn".to_owned(),
         other => format!("{other:?}"),
     };
-    reply.usage =
-        (number(&completion["usage"]["prompt_tokens"]), number(&completion["usage"]["completion_tokens"]));
+    let usage = &completion["usage"];
+    reply.usage = (number(&usage["prompt_tokens"]), number(&usage["completion_tokens"]));
+    reply.cost = usage["cost_usd"].as_f64();
     reply
 }
 
@@ -368,5 +372,6 @@ fn response_reply(response: &Value) -> Reply {
     }
     let usage = &response["usage"];
     reply.usage = (number(&usage["input_tokens"]), number(&usage["output_tokens"]));
+    reply.cost = usage["cost_usd"].as_f64();
     reply
 }

@@ -173,18 +173,9 @@ impl Interpreter {
     }
 
     pub(super) fn total(&self, usage: Usage) -> Usage {
-        let Some(spent) = &self.spent else { return usage };
-        let reasoning = match (usage.reasoning, spent.reasoning) {
-            (None, None) => None,
-            (new, old) => Some(new.unwrap_or_default().saturating_add(old.unwrap_or_default())),
-        };
-        Usage {
-            input: usage.input.saturating_add(spent.input),
-            cache_read: usage.cache_read.saturating_add(spent.cache_read),
-            cache_write: usage.cache_write.saturating_add(spent.cache_write),
-            output: usage.output.saturating_add(spent.output),
-            reasoning,
-            extras: usage.extras,
+        match &self.spent {
+            Some(spent) => usage.plus(spent),
+            None => usage,
         }
     }
 }
