@@ -29,6 +29,8 @@ pub struct AgentConfig {
     pub folder: PathBuf,
     /// The most model calls in one turn; `None` for as many as it takes (E4).
     pub max_turns: Option<u32>,
+    /// The most dollars in one turn, by the program's own prices; `None` for as many as it takes.
+    pub max_budget_usd: Option<f64>,
     /// How long the program may say nothing in the middle of a turn before it counts as hanging.
     pub silence: Duration,
     /// How many processes there are.
@@ -53,6 +55,7 @@ impl AgentConfig {
             workdir: None,
             folder,
             max_turns: None,
+            max_budget_usd: None,
             silence: USUAL_SILENCE,
             pool: PoolSize::default(),
             keeper: Keeper::default(),

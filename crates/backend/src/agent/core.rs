@@ -15,7 +15,7 @@ use toolgate_model::{AssistantMessage, Extras, GrammarError, Message, StopReason
 use uuid::Uuid;
 
 use super::charges::Charges;
-use super::failure;
+use super::failure::{self, Ending};
 use super::handoff::Handoff;
 use super::job::{Beginning, Happening, Job, Kept, Notes, Settled, Work};
 use super::outbox::Outbox;
@@ -289,9 +289,9 @@ impl Core {
             turn.reply.say(outcome.text.as_deref().unwrap_or_default(), &mut batch);
         }
         let stop = match (ending, &outcome.structured) {
-            (failure::Ending::Paused, _) => Some(StopReason::PauseTurn),
-            (failure::Ending::Complete, Some(_)) => Some(StopReason::EndTurn),
-            (failure::Ending::Complete, None) => None,
+            (Ending::Paused, _) => Some(StopReason::PauseTurn),
+            (Ending::Complete, Some(_)) => Some(StopReason::EndTurn),
+            (Ending::Complete, None) => None,
         };
         self.settle(batch, stop)
     }

@@ -22,6 +22,8 @@ pub(super) fn of(outcome: &Outcome) -> Result<Ending, TurnError> {
     match outcome.subtype.as_str() {
         "success" if !outcome.is_error => Ok(Ending::Complete),
         "error_max_turns" => Ok(Ending::Paused),
+        // The answer is there, and no step after it needs the money.
+        "error_max_budget_usd" if outcome.stop.as_deref() == Some("end_turn") => Ok(Ending::Complete),
         "error_max_budget_usd" => {
             Err(TurnError::new(ErrorKind::Billing, format!("the agent's budget is used up: {told}")))
         }

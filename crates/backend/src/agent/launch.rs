@@ -99,6 +99,9 @@ pub(super) fn command(config: &AgentConfig, launch: &Launch, door: Option<&Door>
     if let Some(turns) = config.max_turns {
         command.arg(format!("--max-turns={turns}"));
     }
+    if let Some(dollars) = config.max_budget_usd {
+        command.arg(format!("--max-budget-usd={dollars}"));
+    }
     environment(&mut command, config, launch, door);
     command.current_dir(config.folder());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);

@@ -53,6 +53,9 @@ enum Shown {
     Something,
 }
 
+/// The end of a message. 2.1.197 leaves it out where the message has used up the budget.
+const MESSAGE_STOP: &str = r#"{"type":"message_stop"}"#;
+
 /// What an event means for the turn.
 pub(super) enum Step {
     /// A message begins.
@@ -135,6 +138,11 @@ impl JoinedReply {
 
     /// The end of the reply.
     pub(super) fn finish(&mut self, stop: Option<StopReason>) -> TurnEvent {
+        if self.reader.is_some()
+            && let Err(error) = self.event(MESSAGE_STOP, &mut Batch::default())
+        {
+            tracing::debug!(%error, "the last message of an agent's turn is not complete");
+        }
         let mut finish = std::mem::take(&mut self.last);
         if let Some(stop) = stop {
             finish.stop = stop;

@@ -179,6 +179,10 @@ async fn fresh(
 
 /// A live process that knows the beginning, and what it is still to be told (A3).
 fn live(pool: &Pool, plan: &Plan, setup: &Setup, losses: &mut Losses) -> Option<(Claimed, Work, String)> {
+    if pool.config().max_budget_usd.is_some() {
+        // The program counts what it spent since it began, and every request is to have all of its budget.
+        return None;
+    }
     let found = pool.find(&plan.lineage, &plan.launch, setup)?;
     let work = if found.calls.is_empty() {
         plan.since(found.count).ok().map(|script| {

@@ -26,7 +26,19 @@ pub(crate) struct AgentEntry {
 
 /// Reads one agent.
 pub(crate) fn read(name: Placed<String>, section: &Section<'_>, reading: &mut Reading<'_>) -> AgentEntry {
-    let known = ["command", "env", "model", "tools", "system", "max_turns", "workdir", "warm", "max", "hold"];
+    let known = [
+        "command",
+        "env",
+        "model",
+        "tools",
+        "system",
+        "max_turns",
+        "max_budget_usd",
+        "workdir",
+        "warm",
+        "max",
+        "hold",
+    ];
     section.expect_keys(&known, reading);
     let model = section.text("model", "gpt-4o-mini", reading);
     let builtins = read_tools(section, reading);
@@ -34,6 +46,7 @@ pub(crate) fn read(name: Placed<String>, section: &Section<'_>, reading: &mut Re
     let env = read_env(section, reading);
     let workdir = section.text("workdir", "/srv/project", reading).map(|path| read_workdir(&path, reading));
     let max_turns = section.count("max_turns", MOST_TURNS, reading).map(|turns| turns.value.max(1));
+    let max_budget_usd = section.amount("max_budget_usd", reading).map(|dollars| dollars.value);
     let system = read_system(section, &builtins, reading);
     let program = read_program(section, reading);
     let config = program.map(|program| AgentConfig {
@@ -43,6 +56,7 @@ pub(crate) fn read(name: Placed<String>, section: &Section<'_>, reading: &mut Re
         system,
         workdir,
         max_turns,
+        max_budget_usd,
         pool,
         ..AgentConfig::new(&name.value, program, private_folder(&name.value, reading))
     });

@@ -99,6 +99,22 @@ impl<'t> Section<'t> {
         number.map(|number| field.placed(number))
     }
 
+    /// A positive number, whole or not.
+    pub(crate) fn amount(&self, key: &str, reading: &mut Reading<'_>) -> Option<Placed<f64>> {
+        const WANTED: &str = "a number above 0";
+        let field = self.field(key)?;
+        let written = match &field.value {
+            DeValue::Integer(digits) => digits.as_str(),
+            DeValue::Float(digits) => digits.as_str(),
+            _ => return wrong_type(field, WANTED, reading),
+        };
+        let amount = written.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount > 0.0);
+        if amount.is_none() {
+            reading.error(field.value_place, format!("`{key}` must be {WANTED}, not {written}"));
+        }
+        amount.map(|amount| field.placed(amount))
+    }
+
     pub(crate) fn duration(&self, key: &str, reading: &mut Reading<'_>) -> Option<Placed<Duration>> {
         let text = self.text(key, "30s", reading)?;
         match parse_duration(&text.value) {

@@ -360,6 +360,10 @@ prompt = "x"
 command = "claude"
 model = "missing"
 max = 0
+max_budget_usd = -0.5
+[agents.third]
+command = "claude"
+max_budget_usd = "2"
 [models."claude-code"]
 agent = "claude"
 [models.x]
@@ -372,11 +376,13 @@ agent = "claud"
             toolgate.toml:7:11: `workdir`: there is no folder /no/such/folder: make it, or name another
             toolgate.toml:8:8: `warm` is more than `max`, which is 2: lower one or raise the other
             toolgate.toml:10:8: `hold` is "soon": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
-            toolgate.toml:11:1: unknown key `prompt` in [agents.claude]; the keys known here are `command`, `env`, `model`, `tools`, `system`, `max_turns`, `workdir`, `warm`, `max` and `hold`
+            toolgate.toml:11:1: unknown key `prompt` in [agents.claude]; the keys known here are `command`, `env`, `model`, `tools`, `system`, `max_turns`, `max_budget_usd`, `workdir`, `warm`, `max` and `hold`
             toolgate.toml:14:9: no model is called `missing`: add [models."missing"]; the models are `claude-code` and `x`
             toolgate.toml:15:7: `max = 0` lets no agent process live: write 1 or more
-            toolgate.toml:19:9: no agent is called `claud`: add [agents.claud]; did you mean `claude`?
-            10 errors: nothing was started
+            toolgate.toml:16:18: `max_budget_usd` must be a number above 0, not -0.5
+            toolgate.toml:19:18: `max_budget_usd` must be a number above 0, not a string
+            toolgate.toml:23:9: no agent is called `claud`: add [agents.claud]; did you mean `claude`?
+            12 errors: nothing was started
         "#]],
     );
 }

@@ -128,6 +128,8 @@ pub struct Outcome {
     pub errors: Vec<String>,
     /// The answer by the schema that was asked for.
     pub structured: Option<Value>,
+    /// Why the model stopped, in its host's words.
+    pub stop: Option<String>,
     /// What the process has cost so far, in dollars.
     pub cost_usd: Option<f64>,
 }
@@ -282,6 +284,7 @@ struct ResultIn {
     #[serde(default)]
     errors: Vec<Value>,
     structured_output: Option<Value>,
+    stop_reason: Option<String>,
     total_cost_usd: Option<f64>,
 }
 
@@ -295,6 +298,7 @@ impl From<ResultIn> for Outcome {
             api_status: result.api_error_status,
             errors: result.errors.into_iter().map(text_of).collect(),
             structured: result.structured_output,
+            stop: result.stop_reason,
             cost_usd: result.total_cost_usd,
         }
     }

@@ -92,6 +92,32 @@ async fn an_agent_that_has_used_up_its_steps_pauses_and_can_go_on() {
 }
 
 #[tokio::test]
+async fn an_agent_that_has_spent_its_budget_ends_and_the_next_request_has_all_of_it() {
+    for program in programs() {
+        let stage = Stage::with(&program, |agent| {
+            agent.builtins = Builtins::These(vec!["Read".to_owned()]);
+            agent.max_budget_usd = Some(0.000_01);
+        })
+        .await;
+        let mut client = Client::new(Api::Messages, Delivery::Whole);
+        client.push(json!({ "role": "user", "content": "go" }));
+        let read = json!({ "file_path": stage.workdir().display().to_string() });
+        stage.on(says(&[Piece::Call("toolu_r", "Read", read)]));
+        let answer = stage.gate.post("/v1/messages", &client.body()).await;
+        assert_eq!(answer.status(), 402);
+        let text = answer.text().await;
+        assert!(text.contains("billing_error") && text.contains("budget is used up"), "{text}");
+        assert_eq!(stage.asked().len(), 1);
+
+        let mut client = Client::new(Api::Messages, Delivery::Whole);
+        for question in ["one", "two"] {
+            stage.on(says(&[Piece::Text("Here.")]));
+            assert_eq!(client.say(&stage.gate, question).await.text, "Here.");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_clients_own_calls_do_not_use_up_an_agents_steps() {
     // M7: each request has the steps anew, whichever process serves it
     for program in programs() {
