@@ -106,7 +106,11 @@ impl<'t> Section<'t> {
         let written = match &field.value {
             DeValue::Integer(digits) => digits.as_str(),
             DeValue::Float(digits) => digits.as_str(),
-            _ => return wrong_type(field, WANTED, reading),
+            DeValue::String(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_)
+            | DeValue::Table(_) => return wrong_type(field, WANTED, reading),
         };
         let amount = written.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount > 0.0);
         if amount.is_none() {
