@@ -96,6 +96,23 @@ async fn a_turn_that_was_cut_short_does_not_run_its_tools_again() {
 }
 
 #[tokio::test]
+async fn two_of_the_same_at_once_run_once() {
+    // B7, agent 19: a client that has lost its patience while the first try still runs
+    for program in programs() {
+        let stage = Stage::new(&program).await;
+        stage.on(says(&[Piece::Text("Once.")]));
+        let ask = async || {
+            let mut client = Client::new(Api::Messages, Delivery::Whole);
+            client.push(json!({ "role": "user", "content": "go" }));
+            client.ask(&stage.gate).await.text
+        };
+        let both = tokio::join!(ask(), ask());
+        assert_eq!(both, ("Once.".to_owned(), "Once.".to_owned()));
+        assert_eq!(stage.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
 async fn a_named_session_may_be_sent_only_what_is_new() {
     // E3
     for program in programs() {
