@@ -10,7 +10,7 @@ mod nested;
 mod tests;
 
 use lexer::Lexer;
-use nested::Inside;
+use nested::{Carried, Inside};
 
 /// Longer lines are not looked into.
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -50,6 +50,8 @@ pub(super) enum Runs {
     Another(usize, Box<Command>),
     /// A script, whose commands stand in the line beside this one (`sh -c`).
     Script,
+    /// Nothing now, but later commands may do something else because of it (`export`).
+    Later,
     /// Something that its words do not tell.
     Unknown,
 }
@@ -128,14 +130,15 @@ impl Line {
         }
         command.runs = match nested::look(&command.words) {
             Inside::Nothing => Runs::Itself,
+            Inside::Later => Runs::Later,
             Inside::Unknown => Runs::Unknown,
             Inside::Script(script) => {
                 self.add(&script, depth + 1);
                 Runs::Script
             }
-            Inside::Words(start, words) => {
-                let carried = self.looked_into(Command { words, ..Command::default() }, depth + 1);
-                Runs::Another(start, Box::new(carried))
+            Inside::Command(Carried { start, assignments, words }) => {
+                let carried = Command { assignments, words, ..Command::default() };
+                Runs::Another(start, Box::new(self.looked_into(carried, depth + 1)))
             }
         };
         command
@@ -155,11 +158,13 @@ impl Line {
 
 impl Command {
     fn moves(&self) -> bool {
+        let is_one_of = |word: &Word, names: &[&str]| names.contains(&word.text.as_str());
         let itself =
-            self.words.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd"));
+            self.words.first().is_some_and(|word| is_one_of(word, &["cd", "pushd", "popd", "source", "."]))
+                || self.words.iter().any(|word| is_one_of(word, &["-execdir", "-okdir"]));
         match &self.runs {
             Runs::Another(_, carried) => itself || carried.moves(),
-            Runs::Itself | Runs::Script | Runs::Unknown => itself,
+            Runs::Itself | Runs::Script | Runs::Later | Runs::Unknown => itself,
         }
     }
 }
