@@ -30,7 +30,7 @@ impl Rules {
         if let Some(rule) = allowing.find(|rule| rule.argument == Argument::Any) {
             return Some(rule);
         }
-        if line.unclear.is_some() {
+        if line.unclear.is_some() || line.runs_from_elsewhere() {
             return None;
         }
         let mut by = Vec::new();

@@ -60,6 +60,7 @@ fn an_allowed_beginning_allows_nothing_else() {
             ("bash -c 'git status'", "allow"),
             ("git status $X", "allow"),
             ("git status 2>&1 >/dev/null", "allow"),
+            ("git status \"$(ls <<'EOF'\nit's \"(all)\n\nEOF\n)\"", "allow"),
             ("lsof", "-"),
             ("git statusx", "-"),
             ("git", "-"),
@@ -220,6 +221,16 @@ fn a_program_that_runs_others_needs_leave_for_both() {
             ("test -f x && ls", "allow"),
             ("export PATH=evil; ls", "-"),
             ("test -v 'a[$(rm x)]'", "-"),
+        ],
+    );
+    check_commands(
+        &["allow Bash(cd:*)", "allow Bash(./run:*)", "allow Bash(sudo:*)", "allow Bash(/bin/ls:*)"],
+        &[
+            ("./run x", "allow"),
+            ("cd x && /bin/ls", "allow"),
+            ("cd x && ./run", "-"),
+            ("cd x && sudo ./run", "-"),
+            ("./run; cd x", "-"),
         ],
     );
     // The open end of a rule on a command does not reach into what a second program runs.

@@ -144,9 +144,19 @@ impl Line {
         command
     }
 
+    /// True if a program is named from the working folder and something in the line leaves that folder:
+    /// `cd x && ./a` is not `./a`.
+    pub(super) fn runs_from_elsewhere(&self) -> bool {
+        self.moves() && self.commands.iter().any(Command::is_found_from_here)
+    }
+
+    fn moves(&self) -> bool {
+        self.commands.iter().any(Command::moves)
+    }
+
     /// After a `cd` nobody knows where a relative name leads.
     fn mark_moved_files(&mut self) {
-        if !self.commands.iter().any(Command::moves) {
+        if !self.moves() {
             return;
         }
         let files = self.commands.iter_mut().flat_map(|command| &mut command.files);
@@ -164,6 +174,15 @@ impl Command {
                 || self.words.iter().any(|word| is_one_of(word, &["-execdir", "-okdir"]));
         match &self.runs {
             Runs::Another(_, carried) => itself || carried.moves(),
+            Runs::Itself | Runs::Script | Runs::Later | Runs::Unknown => itself,
+        }
+    }
+
+    fn is_found_from_here(&self) -> bool {
+        let itself =
+            self.words.first().is_some_and(|word| word.text.contains('/') && !word.text.starts_with('/'));
+        match &self.runs {
+            Runs::Another(_, carried) => itself || carried.is_found_from_here(),
             Runs::Itself | Runs::Script | Runs::Later | Runs::Unknown => itself,
         }
     }

@@ -50,7 +50,7 @@ impl Machine {
         let mut machine = Self { folder, untouched: Vec::new() };
         fs::create_dir(machine.programs()).unwrap();
         for name in RECORDED {
-            machine.recorder(&machine.programs().join(name));
+            machine.recorder(&machine.programs().join(name), name);
         }
         for name in CARRIERS {
             let places = SYSTEM.iter().map(|place| Path::new(place).join(name));
@@ -109,18 +109,19 @@ impl Machine {
         for folder in ["in", "out", "evil"] {
             fs::create_dir_all(work.join(folder)).unwrap();
         }
-        for name in ["ok", "bad", "sh", "bash", "eval", "evil/ok", "evil/two"] {
-            self.recorder(&work.join(name));
+        for name in ["run", "ok", "bad", "sh", "bash", "eval", "evil/run", "evil/ok", "evil/two"] {
+            self.recorder(&work.join(name), &format!("./{name}"));
         }
         fs::write(work.join("in/f"), "bad\n").unwrap();
         self.untouched = listing(&work, "");
     }
 
-    fn recorder(&self, path: &Path) {
+    /// Puts a program there that notes this name, whatever name it is started by.
+    fn recorder(&self, path: &Path, name: &str) {
         let notes = self.notes();
-        let status = i32::from(path.ends_with("no"));
+        let status = i32::from(name == "no");
         let script = format!(
-            "#!/bin/sh\nprintf '%s\\0' \"$#\" \"$0\" \"$@\" >> '{}'\nexit {status}\n",
+            "#!/bin/sh\nprintf '%s\\0' \"$#\" '{name}' \"$@\" >> '{}'\nexit {status}\n",
             notes.display()
         );
         fs::write(path, script).unwrap();
@@ -132,12 +133,10 @@ impl Machine {
         let notes = fs::read(self.notes()).unwrap();
         let text = String::from_utf8_lossy(&notes);
         let mut fields = text.split_terminator('\0');
-        let home = format!("{}/", self.programs().display());
         let mut ran = Vec::new();
         while let Some(count) = fields.next() {
             let count: usize = count.parse().unwrap();
-            let program = fields.next().unwrap();
-            let program = program.strip_prefix(&home).unwrap_or(program).to_owned();
+            let program = fields.next().unwrap().to_owned();
             ran.push(Run { program, arguments: fields.by_ref().take(count).map(str::to_owned).collect() });
         }
         ran

@@ -27,8 +27,18 @@ pub(super) const ASSIGNMENTS: &[&str] =
     &["PATH=./evil ", "x=1 ", "IFS=o ", "x+=1 ", "a[0]=1 ", "x=(1) ", "=x ", "x=", "{x}>&1 "];
 
 /// Programs of another folder or another name.
-pub(super) const ELSEWHERE: &[&str] =
-    &["./ok", "./bad", "./sh -c 'ok'", "./bash -c ok", "./eval ok", "evil/ok", "OK", "ok=bad"];
+pub(super) const ELSEWHERE: &[&str] = &[
+    "./run",
+    "./run",
+    "./ok",
+    "./bad",
+    "./sh -c 'ok'",
+    "./bash -c ok",
+    "./eval ok",
+    "evil/ok",
+    "OK",
+    "ok=bad",
+];
 
 /// Programs started by `env`.
 pub(super) const WITH_ENV: &[&str] =
@@ -70,7 +80,7 @@ pub(super) const BUILTINS: &[&str] = &[
     "wait",
     "jobs -x bad",
     "set",
-    "cd out",
+    "cd evil",
     "true",
     "break",
     "alias ok=bad",
