@@ -8,6 +8,7 @@ mod lexer;
 mod nested;
 #[cfg(test)]
 mod tests;
+mod variable;
 
 use lexer::Lexer;
 use nested::{Carried, Inside};

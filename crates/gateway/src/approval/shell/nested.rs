@@ -1,6 +1,6 @@
 //! Commands that run other commands: which words are the other command, or which text is another script.
 
-use super::{Reading, Word};
+use super::{Reading, Word, variable};
 
 /// What a command runs beside itself.
 #[derive(Debug)]
@@ -112,6 +112,8 @@ const UNKNOWN: &[&str] = &[
     "readarray",
     "sched",
     "vared",
+    "integer",
+    "float",
     // They give names another meaning.
     "alias",
     "hash",
@@ -138,10 +140,8 @@ const UNKNOWN: &[&str] = &[
 ];
 
 /// Builtins that set variables, for commands that come after them.
-const SETTING: &[&str] = &[
-    "export", "declare", "typeset", "readonly", "local", "read", "unset", "getopts", "integer", "float",
-    "set",
-];
+const SETTING: &[&str] =
+    &["export", "declare", "typeset", "readonly", "local", "read", "unset", "getopts", "set"];
 
 /// Builtins that compute: a shell runs `$(a)` in the index of an array even where it stands in single quotes.
 const COMPUTING: &[&str] = &["test", "wait", "exit", "return", "shift", "break", "continue"];
@@ -168,7 +168,10 @@ pub(super) fn look(words: &[Word]) -> Inside {
         _ if COMPUTING.contains(&name) || SETTING.contains(&name) => {
             let sets =
                 SETTING.contains(&name) && !arguments.iter().all(|word| name == "set" && is_strict(word));
-            if arguments.iter().any(may_be_computed) {
+            let is_unknown = |word: &Word| {
+                may_be_computed(word) || variable::is_evaluated(word) || (sets && gives_a_kind(word))
+            };
+            if arguments.iter().any(is_unknown) {
                 Inside::Unknown
             } else if sets {
                 Inside::Later
@@ -229,6 +232,11 @@ fn is_strict(word: &Word) -> bool {
         || letters.is_some_and(|letters| letters.chars().all(|letter| "euxo".contains(letter)))
 }
 
+/// `declare -i`, `declare -n`: values become numbers to compute, or names of other variables.
+fn gives_a_kind(word: &Word) -> bool {
+    word.text.starts_with(['-', '+']) && word.text.contains(['i', 'n'])
+}
+
 /// True for what may name an element of an array, whose index is computed.
 fn may_be_computed(word: &Word) -> bool {
     word.reading == Reading::Open || word.text.contains('[')
@@ -262,6 +270,7 @@ fn carried(carrier: &Carrier, words: &[Word]) -> Inside {
         let variable = word.text.split_once('=').filter(|_| carrier.variables == Variables::Taken);
         match variable {
             _ if word.reading == Reading::Open => return Inside::Unknown,
+            Some(_) if variable::is_evaluated(word) => return Inside::Unknown,
             Some((name, _)) => assignments.push(name.to_owned()),
             None if own_words > 0 => own_words -= 1,
             None => break,

@@ -261,6 +261,9 @@ fn builtins_that_compute_or_set_variables_are_known() {
         ("read 'a[$(rm x)]'", "read a[$(rm_x)] =>?"),
         ("let 'a[$(rm x)]'", "let a[$(rm_x)] =>?"),
         ("read PATH", "read PATH =>later"),
+        ("declare -i x=y", "declare -i x=y =>?"),
+        ("export BASH_ENV=f", "export BASH_ENV=f =>?"),
+        ("env BASH_ENV=f a", "env BASH_ENV=f a =>?"),
         ("export A=1", "export A=1 =>later"),
         ("export", "export"),
         ("set -k", "set -k =>later"),
@@ -281,6 +284,13 @@ fn variables_before_a_command_are_seen() {
         ("A=1", "A="),
         ("PATH=/evil; git status", "PATH=; git status"),
         ("git A=1", "git A=1"),
+        // What the shell runs or computes when it is set or used.
+        ("x='a[$(rm x)]'", "x=; unclear"),
+        ("a[x]=1", "a[x]=; unclear"),
+        ("PS4=$X", "PS4=; unclear"),
+        ("BASH_ENV=f a", "BASH_ENV= a; unclear"),
+        ("COLUMNS=$X a", "COLUMNS= a; unclear"),
+        ("COLUMNS=80 a", "COLUMNS= a"),
         ("'A'=1", "A=1"),
     ]);
 }

@@ -23,8 +23,19 @@ pub(super) const SEPARATORS: &[&str] = &[
 ];
 
 /// Before a program.
-pub(super) const ASSIGNMENTS: &[&str] =
-    &["PATH=./evil ", "x=1 ", "IFS=o ", "x+=1 ", "a[0]=1 ", "x=(1) ", "=x ", "x=", "{x}>&1 "];
+pub(super) const ASSIGNMENTS: &[&str] = &[
+    "PATH=./evil ",
+    "x=1 ",
+    "IFS=o ",
+    "x+=1 ",
+    "a[0]=1 ",
+    "x=(1) ",
+    "=x ",
+    "x=",
+    "{x}>&1 ",
+    "BASH_ENV=in/f ",
+    "OPTIND='a[$(bad)]' ",
+];
 
 /// Programs of another folder or another name.
 pub(super) const ELSEWHERE: &[&str] = &[
@@ -92,6 +103,11 @@ pub(super) const BUILTINS: &[&str] = &[
     "mapfile -C bad -c 1 x",
     ". in/f",
     "source in/f",
+    "x='a[$(bad)]'; declare -i y=x",
+    "x='a[$(bad)]'; a[x]=1",
+    "read x <in/f; $x",
+    "export BASH_ENV=in/f; bash -c ok",
+    "PS4='$(bad)'; set -x; ok",
     "shopt -s expand_aliases",
 ];
 

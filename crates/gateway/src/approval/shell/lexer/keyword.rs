@@ -1,6 +1,6 @@
 //! Words that are no arguments: keywords of the shell, loops, variables that are set, numbers of descriptors.
 
-use super::super::{Command, Word};
+use super::super::{Command, Word, variable};
 use super::{Lexer, WordsToCome};
 
 /// Words that stand before a command without being one.
@@ -40,6 +40,9 @@ impl Lexer<'_> {
             return self.argument(&bare, word);
         }
         if let Some(name) = assigned_name(&bare) {
+            if variable::is_evaluated(&word) {
+                self.line.lose_track("it sets a variable that the shell evaluates");
+            }
             return self.command.assignments.push(name.to_owned());
         }
         // Only an unquoted word is one of these.
