@@ -30,7 +30,7 @@ impl Rules {
         if let Some(rule) = allowing.find(|rule| rule.argument == Argument::Any) {
             return Some(rule);
         }
-        if line.unclear.is_some() {
+        if line.unclear.is_some() || line.runs_from_elsewhere() {
             return None;
         }
         let mut by = Vec::new();
@@ -64,13 +64,16 @@ impl Rules {
     fn covers(&self, pattern: &CommandPattern, named: usize, runs: &Runs) -> bool {
         match runs {
             Runs::Itself => true,
-            Runs::Script | Runs::Unknown => pattern.is_closed(),
+            Runs::Script | Runs::Later | Runs::Unknown => pattern.is_closed(),
             Runs::Another(start, carried) if named > *start => {
                 self.covers(pattern, named - start, &carried.runs)
             }
+            Runs::Another(_, carried) if !carried.assignments.is_empty() => false,
             Runs::Another(_, carried) => match carried.runs {
                 Runs::Script => true,
-                Runs::Itself | Runs::Another(..) | Runs::Unknown => self.allow_words(carried).is_some(),
+                Runs::Itself | Runs::Another(..) | Runs::Later | Runs::Unknown => {
+                    self.allow_words(carried).is_some()
+                }
             },
         }
     }
@@ -111,7 +114,7 @@ fn reach_command(rule: &Rule, command: &Command) -> Match {
     let Argument::Command(pattern) = &rule.argument else { return Match::No };
     let itself = pattern.matches(&command.words, Care::Broadly);
     itself.max(match &command.runs {
-        Runs::Itself | Runs::Script => Match::No,
+        Runs::Itself | Runs::Script | Runs::Later => Match::No,
         Runs::Unknown => Match::Maybe,
         Runs::Another(_, carried) => reach_command(rule, carried),
     })

@@ -1,5 +1,7 @@
 //! What the rules say about one use of a tool. Deny is stronger than ask, ask than allow, whatever their order.
 
+#[cfg(test)]
+mod against_bash;
 mod command;
 #[cfg(test)]
 mod tests;

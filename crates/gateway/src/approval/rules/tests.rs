@@ -60,6 +60,7 @@ fn an_allowed_beginning_allows_nothing_else() {
             ("bash -c 'git status'", "allow"),
             ("git status $X", "allow"),
             ("git status 2>&1 >/dev/null", "allow"),
+            ("git status \"$(ls <<'EOF'\nit's \"(all)\n\nEOF\n)\"", "allow"),
             ("lsof", "-"),
             ("git statusx", "-"),
             ("git", "-"),
@@ -96,6 +97,9 @@ fn an_allowed_beginning_allows_nothing_else() {
             ("xargs git status", "-"),
             ("sudo git status", "-"),
             ("env git status", "-"),
+            ("./bash -c 'git status'", "-"),
+            ("./eval git status", "-"),
+            ("for PATH in evil; do git status; done", "-"),
             ("$'git' status", "-"),
             ("git status\r", "-"),
             ("git status 'unclosed", "-"),
@@ -136,6 +140,8 @@ fn a_denied_command_is_found_wherever_it_stands() {
             ("! rm x", "deny"),
             ("time rm x", "deny"),
             ("rm x > y", "deny"),
+            ("env -- A=1 rm x", "deny"),
+            ("sudo A=1 rm x", "deny"),
             ("git push --force", "deny"),
             ("git pull", "allow"),
             // What may be it is not allowed.
@@ -149,6 +155,12 @@ fn a_denied_command_is_found_wherever_it_stands() {
             ("case x in x) ls;; esac", "doubt"),
             ("$'\\x72m' x", "doubt"),
             ("{r,}m x", "doubt"),
+            ("set x; for a do rm x; done", "deny"),
+            ("time -p rm x", "doubt"),
+            ("env - rm x", "doubt"),
+            ("bash -c - 'rm x'", "doubt"),
+            ("sh -c 'ls &>x rm x'", "doubt"),
+            ("export A=1; ls", "allow"),
         ],
     );
 }
@@ -189,6 +201,36 @@ fn a_program_that_runs_others_needs_leave_for_both() {
             ("git status", "-"),
             ("sudo git push", "-"),
             ("sudo -u root git status", "-"),
+        ],
+    );
+    check_commands(
+        &["allow Bash(env:*)", "allow Bash(git status:*)", "allow Bash(env A=1 make:*)"],
+        &[
+            ("env git status", "allow"),
+            ("env -u X git status", "allow"),
+            ("env A=1 make x", "allow"),
+            ("env PATH=evil git status", "-"),
+            ("env -- PATH=evil git status", "-"),
+            ("env PATH=evil bash -c 'git status'", "-"),
+        ],
+    );
+    check_commands(
+        &["allow Bash(export:*)", "allow Bash(export A=1)", "allow Bash(ls:*)", "allow Bash(test:*)"],
+        &[
+            ("export A=1 && ls", "allow"),
+            ("test -f x && ls", "allow"),
+            ("export PATH=evil; ls", "-"),
+            ("test -v 'a[$(rm x)]'", "-"),
+        ],
+    );
+    check_commands(
+        &["allow Bash(cd:*)", "allow Bash(./run:*)", "allow Bash(sudo:*)", "allow Bash(/bin/ls:*)"],
+        &[
+            ("./run x", "allow"),
+            ("cd x && /bin/ls", "allow"),
+            ("cd x && ./run", "-"),
+            ("cd x && sudo ./run", "-"),
+            ("./run; cd x", "-"),
         ],
     );
     // The open end of a rule on a command does not reach into what a second program runs.
@@ -245,6 +287,7 @@ fn redirections_follow_the_rules_on_files() {
             ("echo < out/a", "-"),
             ("> out/a", "allow"),
             ("cd / && echo x > out/a", "doubt"),
+            ("echo x > '~/out/a'", "doubt"),
             ("echo x > $F", "doubt"),
             ("echo x > out/.env", "deny"),
             ("echo x > out/.ENV", "deny"),

@@ -8,9 +8,10 @@ mod lexer;
 mod nested;
 #[cfg(test)]
 mod tests;
+mod variable;
 
 use lexer::Lexer;
-use nested::Inside;
+use nested::{Carried, Inside};
 
 /// Longer lines are not looked into.
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -50,6 +51,8 @@ pub(super) enum Runs {
     Another(usize, Box<Command>),
     /// A script, whose commands stand in the line beside this one (`sh -c`).
     Script,
+    /// Nothing now, but later commands may do something else because of it (`export`).
+    Later,
     /// Something that its words do not tell.
     Unknown,
 }
@@ -128,22 +131,33 @@ impl Line {
         }
         command.runs = match nested::look(&command.words) {
             Inside::Nothing => Runs::Itself,
+            Inside::Later => Runs::Later,
             Inside::Unknown => Runs::Unknown,
             Inside::Script(script) => {
                 self.add(&script, depth + 1);
                 Runs::Script
             }
-            Inside::Words(start, words) => {
-                let carried = self.looked_into(Command { words, ..Command::default() }, depth + 1);
-                Runs::Another(start, Box::new(carried))
+            Inside::Command(Carried { start, assignments, words }) => {
+                let carried = Command { assignments, words, ..Command::default() };
+                Runs::Another(start, Box::new(self.looked_into(carried, depth + 1)))
             }
         };
         command
     }
 
+    /// True if a program is named from the working folder and something in the line leaves that folder:
+    /// `cd x && ./a` is not `./a`.
+    pub(super) fn runs_from_elsewhere(&self) -> bool {
+        self.moves() && self.commands.iter().any(Command::is_found_from_here)
+    }
+
+    fn moves(&self) -> bool {
+        self.commands.iter().any(Command::moves)
+    }
+
     /// After a `cd` nobody knows where a relative name leads.
     fn mark_moved_files(&mut self) {
-        if !self.commands.iter().any(Command::moves) {
+        if !self.moves() {
             return;
         }
         let files = self.commands.iter_mut().flat_map(|command| &mut command.files);
@@ -155,11 +169,22 @@ impl Line {
 
 impl Command {
     fn moves(&self) -> bool {
+        let is_one_of = |word: &Word, names: &[&str]| names.contains(&word.text.as_str());
         let itself =
-            self.words.first().is_some_and(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd"));
+            self.words.first().is_some_and(|word| is_one_of(word, &["cd", "pushd", "popd", "source", "."]))
+                || self.words.iter().any(|word| is_one_of(word, &["-execdir", "-okdir"]));
         match &self.runs {
             Runs::Another(_, carried) => itself || carried.moves(),
-            Runs::Itself | Runs::Script | Runs::Unknown => itself,
+            Runs::Itself | Runs::Script | Runs::Later | Runs::Unknown => itself,
+        }
+    }
+
+    fn is_found_from_here(&self) -> bool {
+        let itself =
+            self.words.first().is_some_and(|word| word.text.contains('/') && !word.text.starts_with('/'));
+        match &self.runs {
+            Runs::Another(_, carried) => itself || carried.is_found_from_here(),
+            Runs::Itself | Runs::Script | Runs::Later | Runs::Unknown => itself,
         }
     }
 }

@@ -1,66 +1,150 @@
 //! Commands that run other commands: which words are the other command, or which text is another script.
 
-use super::{Reading, Word};
+use super::{Reading, Word, variable};
 
 /// What a command runs beside itself.
 #[derive(Debug)]
 pub(super) enum Inside {
     Nothing,
-    /// These words, the first of which stands at this place.
-    Words(usize, Vec<Word>),
+    /// Another command.
+    Command(Carried),
     /// A script to be read like a line of its own.
     Script(String),
+    /// Nothing, but later commands may do something else because of it.
+    Later,
     /// Something that is not followed.
     Unknown,
+}
+
+/// A command among the words of another one.
+#[derive(Debug)]
+pub(super) struct Carried {
+    /// The place of its first word.
+    pub(super) start: usize,
+    /// Variables set for it.
+    pub(super) assignments: Vec<String>,
+    pub(super) words: Vec<Word>,
 }
 
 /// A program that runs what its arguments say.
 struct Carrier {
     name: &'static str,
-    /// Options that take the next word as their value.
+    /// Options that change neither what is run nor where. All others are not followed.
+    flags: &'static [&'static str],
+    /// The same, of options that take the next word as their value.
     with_value: &'static [&'static str],
-    /// Options that put other words in the place of the command's.
-    rewriting: &'static [&'static str],
     /// Words of its own before the command.
     own_words: usize,
+    variables: Variables,
+}
+
+/// Whether `A=1` before the command sets a variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Variables {
+    NotTaken,
+    Taken,
 }
 
 impl Carrier {
-    const fn new(name: &'static str, with_value: &'static [&'static str]) -> Self {
-        Self { name, with_value, rewriting: &[], own_words: 0 }
+    const fn new(
+        name: &'static str,
+        flags: &'static [&'static str],
+        with_value: &'static [&'static str],
+    ) -> Self {
+        Self { name, flags, with_value, own_words: 0, variables: Variables::NotTaken }
     }
 }
 
 const CARRIERS: &[Carrier] = &[
-    Carrier::new("sudo", &["-u", "-g", "-h", "-p", "-C", "-T", "-r", "-t", "-D", "-R"]),
-    Carrier::new("doas", &["-u", "-C"]),
-    Carrier { rewriting: &["-S"], ..Carrier::new("env", &["-u", "-C"]) },
     Carrier {
-        rewriting: &["-I", "-i", "-J"],
-        ..Carrier::new("xargs", &["-n", "-P", "-L", "-s", "-d", "-E", "-a"])
+        variables: Variables::Taken,
+        ..Carrier::new(
+            "sudo",
+            &["-n", "-E", "-H", "-S", "-k", "-A", "-b", "-P"],
+            &["-u", "-g", "-p", "-C", "-T", "-r", "-t"],
+        )
     },
-    Carrier::new("nohup", &[]),
-    Carrier::new("setsid", &[]),
-    Carrier::new("command", &[]),
-    Carrier::new("builtin", &[]),
-    Carrier::new("exec", &["-a"]),
-    Carrier::new("nice", &["-n"]),
-    Carrier::new("ionice", &["-c", "-n"]),
-    Carrier::new("stdbuf", &["-i", "-o", "-e"]),
-    Carrier { own_words: 1, ..Carrier::new("timeout", &["-s", "-k"]) },
-    Carrier::new("time", &["-f", "-o"]),
-    Carrier { own_words: 1, ..Carrier::new("chroot", &[]) },
-    Carrier::new("busybox", &[]),
-    Carrier::new("noglob", &[]),
-    Carrier::new("nocorrect", &[]),
+    Carrier::new("doas", &["-n"], &["-u"]),
+    Carrier { variables: Variables::Taken, ..Carrier::new("env", &["-i", "-0", "-v"], &["-u"]) },
+    Carrier::new("xargs", &["-0", "-r", "-t", "-p", "-x", "-o"], &["-n", "-P", "-L", "-s", "-d", "-E", "-a"]),
+    Carrier::new("nohup", &[], &[]),
+    Carrier::new("setsid", &["-c", "-f", "-w"], &[]),
+    Carrier::new("command", &["-p", "-v", "-V"], &[]),
+    Carrier::new("builtin", &[], &[]),
+    Carrier::new("exec", &["-c", "-l"], &["-a"]),
+    Carrier::new("nice", &[], &["-n"]),
+    Carrier::new("ionice", &["-t"], &["-c", "-n"]),
+    Carrier::new("stdbuf", &[], &["-i", "-o", "-e"]),
+    Carrier { own_words: 1, ..Carrier::new("timeout", &["-v", "-f", "-p"], &["-s", "-k"]) },
+    Carrier::new("time", &["-p", "-v"], &["-f"]),
+    Carrier::new("busybox", &[], &[]),
+    Carrier::new("noglob", &[], &[]),
+    Carrier::new("nocorrect", &[], &[]),
+    // zsh runs what stands behind it.
+    Carrier::new("-", &[], &[]),
 ];
 
-/// Programs that run a script given with `-c`.
-const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "su", "csh", "tcsh"];
+/// Programs that run a script given with `-c`, which this reader can read.
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash"];
 
-/// Programs that run what no one sees in their words, or leave how to find it to their many options.
-const UNKNOWN: &[&str] =
-    &["source", ".", "parallel", "watch", "script", "ssh", "strace", "trap", "flock", "chpst"];
+/// Where the real ones are. A program of that name in another folder may be anything.
+const PLACES_OF_SHELLS: &[&str] = &["", "/bin/", "/usr/bin/"];
+
+/// Programs and builtins that run what no one sees in their words, or leave how to find it to their many options.
+const UNKNOWN: &[&str] = &[
+    // They read scripts, some in a language of their own.
+    "source",
+    ".",
+    "su",
+    "runuser",
+    "fish",
+    "csh",
+    "tcsh",
+    "emulate",
+    "trap",
+    "let",
+    "print",
+    "compgen",
+    "complete",
+    "bind",
+    "fc",
+    "mapfile",
+    "readarray",
+    "sched",
+    "vared",
+    "integer",
+    "float",
+    // They give names another meaning.
+    "alias",
+    "hash",
+    "enable",
+    "shopt",
+    "setopt",
+    "unsetopt",
+    "zmodload",
+    "autoload",
+    // They run other programs.
+    "parallel",
+    "watch",
+    "script",
+    "ssh",
+    "strace",
+    "flock",
+    "chpst",
+    "chroot",
+    "unshare",
+    "nsenter",
+    "setpriv",
+    "pkexec",
+    "systemd-run",
+];
+
+/// Builtins that set variables, for commands that come after them.
+const SETTING: &[&str] =
+    &["export", "declare", "typeset", "readonly", "local", "read", "unset", "getopts", "set"];
+
+/// Builtins that compute: a shell runs `$(a)` in the index of an array even where it stands in single quotes.
+const COMPUTING: &[&str] = &["test", "wait", "exit", "return", "shift", "break", "continue"];
 
 /// Looks at what a command runs.
 pub(super) fn look(words: &[Word]) -> Inside {
@@ -68,14 +152,33 @@ pub(super) fn look(words: &[Word]) -> Inside {
     if program.reading == Reading::Open {
         return Inside::Unknown;
     }
-    let name = program.text.rsplit('/').next().unwrap_or_default();
+    // On some systems `BASH` is `bash`.
+    let name = program.text.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let name = name.as_str();
     if SHELLS.contains(&name) {
-        return shell(arguments);
+        let is_real = PLACES_OF_SHELLS.iter().any(|place| program.text == format!("{place}{name}"));
+        return if is_real { shell(arguments) } else { Inside::Unknown };
     }
     match name {
-        "eval" => evaluated(arguments),
+        "eval" if program.text == "eval" => evaluated(arguments),
         "find" => found(words),
+        "printf" => printed(arguments),
+        "jobs" if !arguments.is_empty() => Inside::Unknown,
         _ if UNKNOWN.contains(&name) => Inside::Unknown,
+        _ if COMPUTING.contains(&name) || SETTING.contains(&name) => {
+            let sets =
+                SETTING.contains(&name) && !arguments.iter().all(|word| name == "set" && is_strict(word));
+            let is_unknown = |word: &Word| {
+                may_be_computed(word) || variable::is_evaluated(word) || (sets && gives_a_kind(word))
+            };
+            if arguments.iter().any(is_unknown) {
+                Inside::Unknown
+            } else if sets {
+                Inside::Later
+            } else {
+                Inside::Nothing
+            }
+        }
         _ => CARRIERS
             .iter()
             .find(|carrier| carrier.name == name)
@@ -92,7 +195,9 @@ fn shell(arguments: &[Word]) -> Inside {
     match &arguments[options..] {
         [flag, script, ..]
             if exact(flag, &["-c", "-lc", "-ec", "-xc", "-euc", "-uc", "-exc"])
-                && script.reading == Reading::Exact =>
+                && script.reading == Reading::Exact
+                // Further options may stand behind `-c`.
+                && !script.text.starts_with(['-', '+']) =>
         {
             Inside::Script(script.text.clone())
         }
@@ -101,11 +206,40 @@ fn shell(arguments: &[Word]) -> Inside {
 }
 
 fn evaluated(arguments: &[Word]) -> Inside {
-    if arguments.iter().any(|word| word.reading == Reading::Open) {
+    let is_unknown = arguments.iter().any(|word| word.reading == Reading::Open)
+        || arguments.first().is_some_and(|word| word.text.starts_with('-'));
+    if is_unknown {
         return Inside::Unknown;
     }
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     Inside::Script(texts.join(" "))
+}
+
+/// `printf FORMAT …`: with `-v` it sets a variable, and zsh computes what is to be printed as a number.
+fn printed(arguments: &[Word]) -> Inside {
+    let Some((format, rest)) = arguments.split_first() else { return Inside::Nothing };
+    let is_option = format.reading == Reading::Open || format.text.starts_with('-');
+    let prints_texts = format.text.replace("%s", "").replace("%b", "").replace("%q", "");
+    let prints_numbers = prints_texts.replace("%%", "").contains('%');
+    let is_unknown = is_option || (prints_numbers && rest.iter().any(may_be_computed));
+    if is_unknown { Inside::Unknown } else { Inside::Nothing }
+}
+
+/// `set -euo pipefail`: options that make a shell stop or talk, and nothing else.
+fn is_strict(word: &Word) -> bool {
+    let letters = word.text.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty());
+    word.text == "pipefail"
+        || letters.is_some_and(|letters| letters.chars().all(|letter| "euxo".contains(letter)))
+}
+
+/// `declare -i`, `declare -n`: values become numbers to compute, or names of other variables.
+fn gives_a_kind(word: &Word) -> bool {
+    word.text.starts_with(['-', '+']) && word.text.contains(['i', 'n'])
+}
+
+/// True for what may name an element of an array, whose index is computed.
+fn may_be_computed(word: &Word) -> bool {
+    word.reading == Reading::Open || word.text.contains('[')
 }
 
 /// `find … -exec COMMAND ;`. More than one command, or words that may hide one, are not followed.
@@ -118,40 +252,30 @@ fn found(words: &[Word]) -> Inside {
     let (Some(start), None) = (places.next(), places.next()) else {
         return if words.iter().any(is_exec) { Inside::Unknown } else { Inside::Nothing };
     };
-    let is_end = |word: &Word| matches!(word.text.as_str(), ";" | "+");
-    let end = words[start..].iter().position(is_end).map_or(words.len(), |length| start + length);
+    // A `+` ends the command only behind `{}`.
+    let is_end =
+        |at: &usize| words[*at].text == ";" || (words[*at].text == "+" && words[at - 1].text == "{}");
+    let end = (start..words.len()).find(is_end).unwrap_or(words.len());
     // The names that are found stand in the place of `{}`.
     let filled = |word: &Word| if word.text.contains("{}") { Word::open() } else { word.clone() };
-    Inside::Words(start, words[start..end].iter().map(filled).collect())
+    let words = words[start..end].iter().map(filled).collect();
+    Inside::Command(Carried { start, assignments: Vec::new(), words })
 }
 
 fn carried(carrier: &Carrier, words: &[Word]) -> Inside {
-    let mut at = 1;
+    let Some(mut at) = behind_options(carrier, words) else { return Inside::Unknown };
+    let mut assignments = Vec::new();
     let mut own_words = carrier.own_words;
     while let Some(word) = words.get(at) {
-        if word.reading == Reading::Open {
-            return Inside::Unknown;
+        let variable = word.text.split_once('=').filter(|_| carrier.variables == Variables::Taken);
+        match variable {
+            _ if word.reading == Reading::Open => return Inside::Unknown,
+            Some(_) if variable::is_evaluated(word) => return Inside::Unknown,
+            Some((name, _)) => assignments.push(name.to_owned()),
+            None if own_words > 0 => own_words -= 1,
+            None => break,
         }
-        let text = word.text.as_str();
-        if text == "--" {
-            at += 1;
-            break;
-        }
-        if text.starts_with('-') && text != "-" {
-            // A long option or several letters at once: what they take is not followed.
-            let is_followed = text.len() == 2 && !carrier.rewriting.contains(&text);
-            if !is_followed {
-                return Inside::Unknown;
-            }
-            at += if carrier.with_value.contains(&text) { 2 } else { 1 };
-        } else if carrier.name == "env" && text.contains('=') {
-            at += 1;
-        } else if own_words > 0 {
-            own_words -= 1;
-            at += 1;
-        } else {
-            break;
-        }
+        at += 1;
     }
     if at >= words.len() {
         return Inside::Nothing;
@@ -161,5 +285,27 @@ fn carried(carrier: &Carrier, words: &[Word]) -> Inside {
         // It adds what it reads.
         inside.push(Word::open());
     }
-    Inside::Words(at, inside)
+    Inside::Command(Carried { start: at, assignments, words: inside })
+}
+
+/// The place behind a carrier's options, if all of them are followed.
+fn behind_options(carrier: &Carrier, words: &[Word]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let text = word.text.as_str();
+        if text == "--" && word.reading == Reading::Exact {
+            return Some(at + 1);
+        }
+        if !text.starts_with('-') && word.reading == Reading::Exact {
+            return Some(at);
+        }
+        let length = if carrier.with_value.contains(&text) { 2 } else { 1 };
+        let is_known = length == 2 || carrier.flags.contains(&text);
+        let is_exact = words.iter().skip(at).take(length).all(|word| word.reading == Reading::Exact);
+        if !is_known || !is_exact {
+            return None;
+        }
+        at += length;
+    }
+    Some(at)
 }

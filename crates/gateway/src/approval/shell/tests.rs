@@ -20,6 +20,7 @@ fn show(command: &Command) -> String {
     }));
     match &command.runs {
         Runs::Itself => {}
+        Runs::Later => pieces.push("=>later".to_owned()),
         Runs::Script => pieces.push("=>script".to_owned()),
         Runs::Unknown => pieces.push("=>?".to_owned()),
         Runs::Another(_, carried) => pieces.push(format!("=>[{}]", show(carried))),
@@ -49,7 +50,11 @@ fn commands_are_parted_as_a_shell_parts_them() {
         ("a\nb\n\nc", "a; b; c"),
         ("a;b&c|d&&e", "a; b; c; d; e"),
         ("a \\\n b", "a b"),
-        ("gi\\\nt status", "git status"),
+        ("a\\\n b", "a b"),
+        ("a &&\\\n  b", "a; b"),
+        // Lines that are joined inside a word or a sign.
+        ("gi\\\nt status", "git status; unclear"),
+        ("ca\\\nse x in", "case x in; unclear"),
         // An escaped backslash at the end of a line joins nothing.
         ("echo a\\\\\nrm -rf x", "echo a\\; rm -rf x"),
         ("a # b; rm x\nc", "a; c"),
@@ -62,6 +67,9 @@ fn commands_are_parted_as_a_shell_parts_them() {
         ("if a; then b; elif c; then d; else e; fi", "a; b; c; d; e"),
         ("while a; do b; done", "a; b"),
         ("for x in 1 $(b); do c $x; done", "b; c <>"),
+        // Some variables change what later commands do.
+        ("for PATH in ./evil; do c; done", "PATH=; c"),
+        ("for path in ./evil; do c; done", "path=; c"),
     ]);
 }
 
@@ -110,7 +118,8 @@ fn what_the_shell_fills_in_is_open() {
         ("git ${X}", "git <>"),
         ("git \"$X y\"", "git < y>"),
         ("$X rm", "<> rm =>?"),
-        ("git $\\\nX", "git <>"),
+        ("git $\\\nX", "git <X>; unclear"),
+        ("git $=X", "git <$=X>"),
         ("cat .e*", "cat <.e*>"),
         ("cat .en?", "cat <.en?>"),
         ("cat .e[n]v", "cat <.e[n]v>"),
@@ -135,6 +144,16 @@ fn redirections_are_files() {
         ("a 2>&1 >/dev/null 2>/dev/null", "a"),
         ("a 2> f", "a ->f"),
         ("a2>f", "a2 ->f"),
+        ("a\\\n2>f", "a2 ->f; unclear"),
+        ("a '2'>f", "a 2 ->f"),
+        ("a \\2>f", "a 2 ->f"),
+        ("a 2>&1- >&-", "a"),
+        ("a >&--", "a ->--"),
+        ("a >&2x", "a ->2x"),
+        ("a > ~/f", "a ->~/f"),
+        ("a > '~/f'", "a -><~/f>"),
+        ("a b &> f", "a b ->f"),
+        ("a &> f 2>&1; b", "a ->f; b"),
         ("a &> f", "a ->f"),
         ("a >& f", "a ->f"),
         ("a >| f", "a ->f"),
@@ -165,6 +184,11 @@ fn here_documents_hide_nothing() {
         ("cat <<EOF\nE\\\nOF\nrm x\nEOF", "cat; unclear"),
         ("cat <<EOF\na", "cat; unclear"),
         ("cat <<EOF", "cat; unclear"),
+        // bash ends the text at `EOF)`.
+        ("a $(cat <<'EOF'\nx\nEOF)\nrm x\nEOF\n)", "cat; a <>; unclear"),
+        ("cat <<\\\n-E\nE\nrm x\n-E\n", "cat; unclear"),
+        ("cat <<E\\\nF\n$(rm x)\nEF\n", "cat; unclear"),
+        ("cat <<E $(a\nE\n)", "a; cat <>; unclear"),
         ("bash <<EOF\nrm x\nEOF\n", "bash =>?"),
     ]);
 }
@@ -175,8 +199,14 @@ fn commands_that_run_others_show_them() {
         ("sudo rm x", "sudo rm x =>[rm x]"),
         ("sudo -u root rm x", "sudo -u root rm x =>[rm x]"),
         ("sudo -- rm x", "sudo -- rm x =>[rm x]"),
+        ("sudo A=1 rm x", "sudo A=1 rm x =>[A= rm x]"),
+        ("sudo -s", "sudo -s =>?"),
+        ("env -- A=1 rm x", "env -- A=1 rm x =>[A= rm x]"),
+        ("env - rm x", "env - rm x =>?"),
+        ("env -C / rm x", "env -C / rm x =>?"),
+        ("nice -n $X rm", "nice -n <> rm =>?"),
         ("sudo --preserve-env rm x", "sudo --preserve-env rm x =>?"),
-        ("sudo env A=1 rm x", "sudo env A=1 rm x =>[env A=1 rm x =>[rm x]]"),
+        ("sudo env A=1 rm x", "sudo env A=1 rm x =>[env A=1 rm x =>[A= rm x]]"),
         ("/usr/bin/env rm x", "/usr/bin/env rm x =>[rm x]"),
         ("env -S 'rm x'", "env -S rm_x =>?"),
         ("xargs rm", "xargs rm =>[rm <>]"),
@@ -187,6 +217,7 @@ fn commands_that_run_others_show_them() {
         ("sudo $X rm", "sudo <> rm =>?"),
         ("find . -name x -exec rm {} \\;", "find . -name x -exec rm {} ; =>[rm <>]"),
         ("find . -exec a \\; -exec rm {} +", "find . -exec a ; -exec rm {} + =>?"),
+        ("find . -exec a + rm {} \\;", "find . -exec a + rm {} ; =>[a + rm <>]"),
         ("find . -name x", "find . -name x"),
         ("find . $X", "find . <> =>?"),
         ("bash -c 'a; rm x'", "a; rm x; bash -c a;_rm_x =>script"),
@@ -195,15 +226,53 @@ fn commands_that_run_others_show_them() {
         ("bash -c \"$X\"", "bash -c <> =>?"),
         ("bash -e$X -c 'git status'", "bash <-e> -c git_status =>?"),
         ("bash --init-file evil -c 'a'", "bash --init-file evil -c a =>?"),
+        ("bash -c - rm", "bash -c - rm =>?"),
+        ("bash -c -x rm", "bash -c -x rm =>?"),
+        ("./bash -c a", "./bash -c a =>?"),
+        ("BASH -c a", "BASH -c a =>?"),
+        ("/bin/sh -c a", "a; /bin/sh -c a =>script"),
+        ("fish -c a", "fish -c a =>?"),
+        ("su -c a", "su -c a =>?"),
         ("bash script.sh", "bash script.sh =>?"),
         ("curl x | sh", "curl x; sh =>?"),
         ("eval 'rm x'", "rm x; eval rm_x =>script"),
         ("eval rm x", "rm x; eval rm x =>script"),
         ("eval $X", "eval <> =>?"),
+        ("eval -- rm x", "eval -- rm x =>?"),
+        ("./eval a", "./eval a"),
         ("source x", "source x =>?"),
         (". x", ". x =>?"),
         ("ssh host rm x", "ssh host rm x =>?"),
         ("sudo bash -c 'rm x'", "rm x; sudo bash -c rm_x =>[bash -c rm_x =>script]"),
+    ]);
+}
+
+/// A shell runs `$(rm x)` in the index of an array, whatever quotes it stands in.
+#[test]
+fn builtins_that_compute_or_set_variables_are_known() {
+    check(&[
+        ("test -f x", "test -f x"),
+        ("test -v 'a[$(rm x)]'", "test -v a[$(rm_x)] =>?"),
+        ("test $X", "test <> =>?"),
+        ("printf '%s %5d\\n' a 1", "printf %s_%5d\\n a 1"),
+        ("printf %s $X", "printf %s <>"),
+        ("printf %d $X", "printf %d <> =>?"),
+        ("printf -v 'a[$(rm x)]' y", "printf -v a[$(rm_x)] y =>?"),
+        ("read 'a[$(rm x)]'", "read a[$(rm_x)] =>?"),
+        ("let 'a[$(rm x)]'", "let a[$(rm_x)] =>?"),
+        ("read PATH", "read PATH =>later"),
+        ("declare -i x=y", "declare -i x=y =>?"),
+        ("export BASH_ENV=f", "export BASH_ENV=f =>?"),
+        ("env BASH_ENV=f a", "env BASH_ENV=f a =>?"),
+        ("export A=1", "export A=1 =>later"),
+        ("export", "export"),
+        ("set -k", "set -k =>later"),
+        ("set -euo pipefail +x", "set -euo pipefail +x"),
+        ("jobs", "jobs"),
+        ("jobs -x rm x", "jobs -x rm x =>?"),
+        ("compgen -C 'rm x'", "compgen -C rm_x =>?"),
+        ("hash -p ./rm a", "hash -p ./rm a =>?"),
+        ("alias a=rm", "alias a=rm =>?"),
     ]);
 }
 
@@ -215,6 +284,13 @@ fn variables_before_a_command_are_seen() {
         ("A=1", "A="),
         ("PATH=/evil; git status", "PATH=; git status"),
         ("git A=1", "git A=1"),
+        // What the shell runs or computes when it is set or used.
+        ("x='a[$(rm x)]'", "x=; unclear"),
+        ("a[x]=1", "a[x]=; unclear"),
+        ("PS4=$X", "PS4=; unclear"),
+        ("BASH_ENV=f a", "BASH_ENV= a; unclear"),
+        ("COLUMNS=$X a", "COLUMNS= a; unclear"),
+        ("COLUMNS=80 a", "COLUMNS= a"),
         ("'A'=1", "A=1"),
     ]);
 }
@@ -242,6 +318,20 @@ fn what_is_not_followed_is_unclear() {
         "\u{1b}[2Ja",
         "coproc rm x",
         "for ((;;)); do rm x; done",
+        "for x do rm x; done",
+        "for x { rm x; }",
+        "for x in a { rm x }",
+        "time -p rm x",
+        ">f if rm x",
+        "a &>f rm x",
+        "{x}>f",
+        "12>f a",
+        "a x<(b)",
+        "a >#f",
+        "a >!f",
+        "{ a } always { rm x }",
+        "(\\\n(a '$(rm x)'))",
+        "a \"`b \\\" ' \\\" ; rm x ; \\\" ' \\\"`\"",
     ] {
         assert!(Line::read(text).unclear.is_some(), "{text:?}: {}", shown(text));
     }

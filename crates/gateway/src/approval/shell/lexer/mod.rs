@@ -1,5 +1,7 @@
 //! Reads a script letter by letter, as a POSIX shell, bash and zsh would where they agree.
 
+mod expansion;
+mod keyword;
 mod redirect;
 
 use std::mem::take;
@@ -8,16 +10,8 @@ use redirect::HereDocument;
 
 use super::{Command, Line, Reading, Word};
 
-/// Words that stand before a command without being one.
-const BEFORE_A_COMMAND: &[&str] =
-    &["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "time"];
-
 /// A backslash at the end of a line: the two lines are one.
 const JOINED_LINES: &str = "\\\n";
-
-/// Words that begin something this reader does not follow.
-const NOT_FOLLOWED: &[&str] =
-    &["case", "esac", "function", "select", "coproc", "[[", "repeat", "foreach", "always"];
 
 pub(super) struct Lexer<'l> {
     letters: Vec<char>,
@@ -27,6 +21,15 @@ pub(super) struct Lexer<'l> {
     command: Command,
     /// Texts to read after the end of this line (`<<EOF`).
     here_documents: Vec<HereDocument>,
+    words_to_come: WordsToCome,
+}
+
+/// Whether shells agree that further words belong to the command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WordsToCome {
+    Belong,
+    /// Behind `a &>f` a plain POSIX shell, which reads `a & >f`, begins another command.
+    InDoubt,
 }
 
 /// What a letter stands in.
@@ -52,6 +55,7 @@ impl<'l> Lexer<'l> {
             line,
             command: Command::default(),
             here_documents: Vec::new(),
+            words_to_come: WordsToCome::Belong,
         }
     }
 
@@ -71,7 +75,7 @@ impl<'l> Lexer<'l> {
         while let Some(letter) = self.peek() {
             match letter {
                 ' ' | '\t' => self.at += 1,
-                '\\' if self.rest_starts_with(JOINED_LINES) => self.at += 2,
+                '\\' if self.rest_starts_with(JOINED_LINES) => self.joined_lines(),
                 '\n' => {
                     self.at += 1;
                     self.finish_command();
@@ -113,7 +117,38 @@ impl<'l> Lexer<'l> {
         text.chars().enumerate().all(|(offset, letter)| self.letters.get(self.at + offset) == Some(&letter))
     }
 
+    /// Goes over blanks, also those that are joined lines.
+    fn skip_blanks(&mut self) {
+        loop {
+            match self.peek() {
+                Some(' ' | '\t') => self.at += 1,
+                Some('\\') if self.rest_starts_with(JOINED_LINES) => self.joined_lines(),
+                _ => return,
+            }
+        }
+    }
+
+    /// Goes over the end of a line that is none. In the middle of a sign (`<\` newline `<E`) or a word it makes
+    /// something else of it, which is not followed.
+    fn joined_lines(&mut self) {
+        let is_apart =
+            |letter: Option<&char>| letter.is_none_or(|letter| matches!(letter, ' ' | '\t' | '\n'));
+        let before = self.at.checked_sub(1).and_then(|at| self.letters.get(at));
+        let behind = self.letters.get(self.at + JOINED_LINES.len());
+        if !is_apart(before) && !is_apart(behind) {
+            self.line.lose_track("lines are joined in the middle of a word");
+        }
+        self.at += JOINED_LINES.len();
+    }
+
+    /// What stands between two places, with its quotes, its lines joined.
+    fn bare(&self, started_at: usize) -> String {
+        let text: String = self.letters[started_at..self.at].iter().collect();
+        text.replace(JOINED_LINES, "")
+    }
+
     fn finish_command(&mut self) {
+        self.words_to_come = WordsToCome::Belong;
         let command = take(&mut self.command);
         self.line.push(command, self.depth);
     }
@@ -142,46 +177,21 @@ impl<'l> Lexer<'l> {
 
     /// Reads commands that stand inside another one.
     fn inside(&mut self, read: impl FnOnce(&mut Self)) {
+        self.expect_no_here_document();
         let outer = take(&mut self.command);
+        let outer_words = self.words_to_come;
         self.depth += 1;
         read(self);
         self.depth -= 1;
         self.command = outer;
+        self.words_to_come = outer_words;
+        self.expect_no_here_document();
     }
 
-    fn word_of_command(&mut self) {
-        let started_at = self.at;
-        let word = self.word();
-        let bare: String = self.letters[started_at..self.at].iter().collect();
-        if !self.command.words.is_empty() {
-            return self.command.words.push(word);
-        }
-        if let Some(name) = assigned_name(&bare) {
-            return self.command.assignments.push(name.to_owned());
-        }
-        // Only an unquoted word is one of these.
-        if NOT_FOLLOWED.contains(&bare.as_str()) {
-            self.line.lose_track("it holds a form of the shell that is not followed");
-        } else if bare == "for" {
-            return self.loop_head();
-        } else if BEFORE_A_COMMAND.contains(&bare.as_str()) {
-            return;
-        }
-        self.command.words.push(word);
-    }
-
-    /// `for NAME in WORDS`: no command, but its words may hold some.
-    fn loop_head(&mut self) {
-        while self.peek().is_some_and(|letter| !matches!(letter, ';' | '\n')) {
-            match self.peek() {
-                Some(' ' | '\t') => self.at += 1,
-                Some('&' | '|' | '(' | ')' | '<' | '>' | '#') => {
-                    return self.line.lose_track("it holds a loop that is not followed");
-                }
-                _ => {
-                    self.word();
-                }
-            }
+    /// Shells do not agree where the text of a here-document begins that is named on the other side of a parenthesis.
+    fn expect_no_here_document(&mut self) {
+        if !self.here_documents.is_empty() {
+            self.line.lose_track("a here-document and its text are parted by a parenthesis");
         }
     }
 
@@ -202,14 +212,14 @@ impl<'l> Lexer<'l> {
                 }
                 '\'' => self.single_quoted(&mut word),
                 '"' => self.double_quoted(&mut word),
-                '\\' if self.rest_starts_with(JOINED_LINES) => self.at += 2,
+                '\\' if self.rest_starts_with(JOINED_LINES) => self.joined_lines(),
                 '\\' => {
                     self.at += 1;
                     // At the very end there is nothing to escape, and it stands for itself.
                     word.text.push(self.next().unwrap_or('\\'));
                 }
                 '$' => self.dollar(&mut word, Quotes::None),
-                '`' => self.backquoted(&mut word),
+                '`' => self.backquoted(&mut word, Quotes::None),
                 '*' | '?' | '[' | '{' => {
                     word.reading = Reading::Open;
                     word.text.push(letter);
@@ -248,7 +258,7 @@ impl<'l> Lexer<'l> {
                     return;
                 }
                 '$' => self.dollar(word, Quotes::Double),
-                '`' => self.backquoted(word),
+                '`' => self.backquoted(word, Quotes::Double),
                 '\\' if self.rest_starts_with(JOINED_LINES) => self.at += 2,
                 '\\' => {
                     self.at += 1;
@@ -266,88 +276,4 @@ impl<'l> Lexer<'l> {
         }
         self.line.lose_track("a quote is not closed");
     }
-
-    fn dollar(&mut self, word: &mut Word, quotes: Quotes) {
-        self.at += 1;
-        while self.rest_starts_with(JOINED_LINES) {
-            self.at += 2;
-        }
-        match self.peek() {
-            Some('(') if self.rest_starts_with("((") => {
-                word.reading = Reading::Open;
-                self.line.lose_track("it holds arithmetic");
-                self.at += 1;
-            }
-            Some('(') => {
-                word.reading = Reading::Open;
-                self.at += 1;
-                self.inside(|lexer| lexer.commands(End::Parenthesis));
-            }
-            Some('{') => {
-                word.reading = Reading::Open;
-                self.at += 1;
-                self.variable_in_braces();
-            }
-            // Quoting with escapes of its own, and translated text.
-            Some('\'' | '"') if quotes == Quotes::None => {
-                word.reading = Reading::Open;
-                self.line.lose_track("it holds quoting with a dollar sign");
-            }
-            Some(letter) if letter.is_ascii_alphanumeric() || "_@*#?$!-".contains(letter) => {
-                word.reading = Reading::Open;
-                self.at += 1;
-                while self.peek().is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
-                    self.at += 1;
-                }
-            }
-            Some('[') => {
-                word.reading = Reading::Open;
-                self.line.lose_track("it holds arithmetic");
-            }
-            _ => word.text.push('$'),
-        }
-    }
-
-    /// Only `${NAME}`: the longer forms can run commands.
-    fn variable_in_braces(&mut self) {
-        while let Some(letter) = self.next() {
-            match letter {
-                '}' => return,
-                _ if letter.is_ascii_alphanumeric() || letter == '_' => {}
-                _ => return self.line.lose_track("it holds a parameter expansion that is not followed"),
-            }
-        }
-        self.line.lose_track("a brace is not closed");
-    }
-
-    fn backquoted(&mut self, word: &mut Word) {
-        word.reading = Reading::Open;
-        self.at += 1;
-        let mut script = String::new();
-        loop {
-            match self.next() {
-                Some('`') => break,
-                Some('\\') => match self.next() {
-                    Some(escaped @ ('`' | '\\' | '$')) => script.push(escaped),
-                    Some(other) => script.extend(['\\', other]),
-                    None => {}
-                },
-                Some(letter) => script.push(letter),
-                None => return self.line.lose_track("a backquote is not closed"),
-            }
-        }
-        self.line.add(&script, self.depth + 1);
-    }
-}
-
-/// The name in `NAME=…`, `NAME+=…`.
-fn assigned_name(word: &str) -> Option<&str> {
-    let (name, _) = word.split_once('=')?;
-    let name = name.strip_suffix('+').unwrap_or(name);
-    let mut letters = name.chars();
-    let starts_well = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic() || letter == '_');
-    let rest = letters.as_str();
-    let is_name =
-        rest.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '[' | ']'));
-    (starts_well && is_name).then_some(name)
 }

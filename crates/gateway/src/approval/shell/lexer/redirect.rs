@@ -3,7 +3,7 @@
 use std::mem::take;
 
 use super::super::{Access, File, Reading, Word};
-use super::{End, JOINED_LINES, Lexer};
+use super::{End, Lexer, WordsToCome};
 
 /// A text that follows the line it is named in (`<<EOF`).
 pub(super) struct HereDocument {
@@ -21,20 +21,32 @@ enum Tabs {
 
 impl Lexer<'_> {
     pub(super) fn redirection(&mut self) {
-        self.forget_descriptor();
         if self.rest_starts_with("<<<") {
             self.at += 3;
             self.redirected_word();
         } else if self.rest_starts_with("<<") {
             self.at += 2;
             self.here_document();
-        } else if self.rest_starts_with("<(") || self.rest_starts_with(">(") {
-            self.at += 2;
-            self.inside(|lexer| lexer.commands(End::Parenthesis));
-            self.command.words.push(Word::open());
+        } else if self.at_process_substitution() {
+            let word = self.process_substitution();
+            self.command.words.push(word);
         } else {
             self.file();
         }
+    }
+
+    fn at_process_substitution(&self) -> bool {
+        self.rest_starts_with("<(") || self.rest_starts_with(">(")
+    }
+
+    fn process_substitution(&mut self) -> Word {
+        let before = self.at.checked_sub(1).and_then(|at| self.letters.get(at));
+        if before.is_some_and(|letter| !matches!(letter, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(')) {
+            self.line.lose_track("a process substitution is part of a longer word");
+        }
+        self.at += 2;
+        self.inside(|lexer| lexer.commands(End::Parenthesis));
+        Word::open()
     }
 
     fn file(&mut self) {
@@ -52,10 +64,21 @@ impl Lexer<'_> {
             ">" | ">>" | ">|" | "<>" | "&>" | "&>>" | ">&" => Access::Write,
             _ => return self.line.lose_track("it holds a redirection that is not followed"),
         };
-        let name = self.redirected_word();
-        let is_descriptor = operator.ends_with('&')
-            && name.reading == Reading::Exact
-            && name.text.trim_end_matches('-').chars().all(|letter| letter.is_ascii_digit());
+        if operator.starts_with('&') {
+            self.words_to_come = WordsToCome::InDoubt;
+        }
+        // zsh has `>!` for `>|`.
+        if self.peek() == Some('!') {
+            self.line.lose_track("it holds a redirection that is not followed");
+        }
+        let started_at = self.at;
+        let mut name = self.redirected_word();
+        // A quoted `~` is a name like any other.
+        if name.text.starts_with('~') && self.bare(started_at).contains(['\'', '"', '\\']) {
+            name.reading = Reading::Open;
+        }
+        let is_descriptor =
+            operator.ends_with('&') && name.reading == Reading::Exact && is_descriptor(&name.text);
         let leads_nowhere = name.reading == Reading::Exact
             && matches!(name.text.as_str(), "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin");
         if !is_descriptor && !leads_nowhere {
@@ -63,38 +86,15 @@ impl Lexer<'_> {
         }
     }
 
-    /// `2>` and its kind: the number directly before is no argument.
-    fn forget_descriptor(&mut self) {
-        let behind_a_digit = self.at > 0 && self.letters.get(self.at - 1).is_some_and(char::is_ascii_digit);
-        if !behind_a_digit || self.peek() == Some('&') {
-            return;
-        }
-        let number =
-            self.letters[..self.at].iter().rev().take_while(|letter| letter.is_ascii_digit()).count();
-        let before = self.at - number;
-        let stands_alone =
-            before == 0 || matches!(self.letters[before - 1], ' ' | '\t' | '\n' | ';' | '&' | '|');
-        if stands_alone {
-            self.command.words.pop();
-        }
-    }
-
     fn redirected_word(&mut self) -> Word {
-        loop {
-            match self.peek() {
-                Some(' ' | '\t') => self.at += 1,
-                Some('\\') if self.rest_starts_with(JOINED_LINES) => self.at += 2,
-                _ => break,
-            }
-        }
-        if self.rest_starts_with("<(") || self.rest_starts_with(">(") {
-            self.at += 2;
-            self.inside(|lexer| lexer.commands(End::Parenthesis));
-            return Word::open();
+        self.skip_blanks();
+        if self.at_process_substitution() {
+            return self.process_substitution();
         }
         let started_at = self.at;
         let word = self.word();
-        if self.at == started_at {
+        // What begins with a number sign is a comment.
+        if self.at == started_at || self.letters[started_at] == '#' {
             self.line.lose_track("a redirection names no file");
         }
         word
@@ -107,8 +107,7 @@ impl Lexer<'_> {
         }
         let started_at = self.at;
         let end = self.redirected_word();
-        let quoted =
-            self.letters[started_at..self.at].iter().any(|letter| matches!(letter, '\'' | '"' | '\\'));
+        let quoted = self.bare(started_at).contains(['\'', '"', '\\']);
         if end.reading == Reading::Open {
             self.line.lose_track("a here-document has an end that is not followed");
         }
@@ -124,10 +123,15 @@ impl Lexer<'_> {
                 let length = rest.iter().position(|letter| *letter == '\n').unwrap_or(rest.len());
                 let text: String = rest[..length].iter().collect();
                 self.at = (self.at + length + 1).min(self.letters.len());
-                ended = match document.tabs {
-                    Tabs::Kept => text == document.end,
-                    Tabs::Stripped => text.trim_start_matches('\t') == document.end,
+                let text = match document.tabs {
+                    Tabs::Kept => text.as_str(),
+                    Tabs::Stripped => text.trim_start_matches('\t'),
                 };
+                ended = text == document.end;
+                // bash takes `EOF)` for the end as well where a parenthesis is open.
+                if !ended && text.starts_with(&document.end) {
+                    self.line.lose_track("a here-document holds a line that begins like its end");
+                }
                 if !ended && document.verbatim == Reading::Open && text.contains(['$', '`', '\\']) {
                     self.line.lose_track("a here-document holds expansions");
                 }
@@ -137,4 +141,10 @@ impl Lexer<'_> {
             }
         }
     }
+}
+
+/// `1`, `-` or `1-` behind `>&`.
+fn is_descriptor(name: &str) -> bool {
+    let number = name.strip_suffix('-').unwrap_or(name);
+    !name.is_empty() && number.chars().all(|letter| letter.is_ascii_digit())
 }
