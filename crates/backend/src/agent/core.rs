@@ -21,7 +21,7 @@ use super::job::{Beginning, Happening, Job, Kept, Notes, Settled, Work};
 use super::outbox::Outbox;
 use super::records::{self, AgentRecord, Done};
 use super::reply::{JoinedReply, Step};
-use super::steps::{Steps, Told};
+use super::steps::{OwnWork, Steps, Told};
 use crate::turn::Batch;
 
 /// The state of a process.
@@ -36,6 +36,8 @@ pub(super) struct Core {
     last: Option<Value>,
     question: Question,
     turn: Option<OpenTurn>,
+    /// The last turn's id and session.
+    place: (Uuid, String),
     handoff: Handoff,
     charges: Charges,
     /// The turn that waits for its client, while built-in tools may still run.
@@ -64,7 +66,6 @@ enum Question {
 }
 
 struct OpenTurn {
-    id: Uuid,
     session: String,
     reply: JoinedReply,
     fold: Fold,
@@ -84,15 +85,12 @@ impl Core {
         let Job { turn, session, work, reply, lineage, notes, outbox } = job;
         match work {
             Work::Fresh(beginning) => {
-                let Beginning { opening, model, tools, script } = *beginning;
+                let Beginning { opening, tools, script } = *beginning;
                 self.server = ToolServer::new(&tools);
                 self.tools = tools;
                 let id = fresh_id();
                 self.lines.push(write::initialize(&id, &opening));
                 self.opened = Opened::Asked(id);
-                if let Some(model) = model {
-                    self.lines.push(write::set_model(&fresh_id(), &model));
-                }
                 self.plan(script);
             }
             Work::Continue { script } => self.plan(script),
@@ -103,8 +101,8 @@ impl Core {
         }
         self.held = None;
         let steps = Steps::after(notes.earlier.clone());
-        self.turn =
-            Some(OpenTurn { id: turn, session, reply, fold: Fold::new(), lineage, notes, steps, outbox });
+        self.place = (turn, session.clone());
+        self.turn = Some(OpenTurn { session, reply, fold: Fold::new(), lineage, notes, steps, outbox });
         self.advance();
     }
 
@@ -157,9 +155,15 @@ impl Core {
         self.turn.as_ref().map(|turn| &turn.outbox)
     }
 
-    /// Which turn is open, in which session.
-    pub(super) fn place(&self) -> Option<(Uuid, String)> {
-        self.turn.as_ref().map(|turn| (turn.id, turn.session.clone()))
+    /// The last turn and its session: a question may come when the client has its reply already.
+    pub(super) fn place(&self) -> (Uuid, String) {
+        self.place.clone()
+    }
+
+    /// What the program still does by itself while it waits for the client.
+    pub(super) fn own_work(&self) -> OwnWork {
+        let held = self.held.as_ref();
+        held.map_or(OwnWork::None, |(steps, ..)| steps.own_work(self.handoff.calls()))
     }
 
     /// What was done of a turn that ends too soon, where it must not be done again.

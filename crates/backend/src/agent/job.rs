@@ -53,7 +53,6 @@ pub(super) enum Work {
 /// Everything a fresh process is told.
 pub(super) struct Beginning {
     pub(super) opening: Opening,
-    pub(super) model: Option<String>,
     pub(super) tools: AgentTools,
     pub(super) script: Script,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream;
 use toolgate_dialect::claude_stream_json::OwnSteps;
+use toolgate_model::lineage::PrefixHash;
 use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError, TurnRequest};
 use uuid::Uuid;
 
@@ -53,7 +54,6 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
     let memory = Memory::of(&pool, &plan, &turn).await;
     let setup = Setup {
         opening: plan.opening.clone(),
-        model: plan.model.clone(),
         tools: plan.tools.clone(),
         session: turn.session.asked().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
     };
@@ -114,21 +114,29 @@ struct Memory {
 impl Memory {
     async fn of(pool: &Pool, plan: &Plan, turn: &Turn) -> Self {
         let said = turn.request.messages.iter().enumerate().filter(|(_, message)| says_something(message));
-        let replies: Vec<_> = said.map(|(index, _)| plan.lineage.at(index + 1)).collect();
-        if replies.is_empty() {
-            return Self::default();
-        }
-        let records = pool.records().after(&turn.caller, replies.clone()).await;
+        let ends: Vec<usize> = said.map(|(index, _)| index + 1).collect();
         let mut memory = Self::default();
+        // What is known of the session itself counts more, so it comes last.
+        for lineage in plan.nameless.iter().chain([&plan.lineage]) {
+            let replies: Vec<_> = ends.iter().map(|end| lineage.at(*end)).collect();
+            if !replies.is_empty() {
+                memory.learn(&replies, pool.records().after(&turn.caller, replies.clone()).await);
+            }
+        }
+        memory
+    }
+
+    fn learn(&mut self, replies: &[PrefixHash], records: Vec<AgentRecord>) {
         for record in records {
             let steps = Done::read(&record.steps).steps;
             let number = replies.iter().position(|reply| Some(*reply) == record.after);
-            if let Some(number) = number.filter(|_| !steps.is_empty()) {
-                memory.seen.insert(number, steps);
+            match number {
+                Some(number) if steps.is_empty() => drop(self.seen.remove(&number)),
+                Some(number) => drop(self.seen.insert(number, steps)),
+                None => {}
             }
-            memory.session = Some(record.session);
+            self.session = Some(record.session);
         }
-        memory
     }
 }
 
@@ -168,12 +176,8 @@ async fn fresh(
     let script = plan.whole(own)?;
     losses.append(script.losses);
     let process = pool.fresh(&plan.launch, setup.clone()).await?;
-    let beginning = Beginning {
-        opening: plan.opening.clone(),
-        model: plan.model.clone(),
-        tools: plan.tools.clone(),
-        script: script.value,
-    };
+    let beginning =
+        Beginning { opening: plan.opening.clone(), tools: plan.tools.clone(), script: script.value };
     Ok((process, Work::Fresh(Box::new(beginning)), setup.session.clone()))
 }
 
