@@ -7,9 +7,17 @@
 //! of those that one of them did.
 
 #[cfg(test)]
+mod apart;
+#[cfg(test)]
+mod asking;
+#[cfg(test)]
+mod callers;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod client;
+#[cfg(test)]
+mod clock;
 #[cfg(test)]
 mod data;
 #[cfg(test)]
@@ -22,6 +30,8 @@ mod faulty;
 #[expect(dead_code, reason = "shared with the tests of other back ends, which use the rest")]
 mod gate;
 #[cfg(test)]
+mod isolation;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod offers;
@@ -29,6 +39,8 @@ mod offers;
 mod own_tools;
 #[cfg(test)]
 mod parts;
+#[cfg(test)]
+mod people;
 #[cfg(test)]
 mod remembering;
 #[cfg(test)]
