@@ -151,9 +151,12 @@ impl Actor {
                         for happening in heard.happenings {
                             match happening {
                                 Happening::FirstEvent => self.pool.refill(),
-                                Happening::Settled { standing, last, outbox, record, alone } => {
+                                Happening::Settled { standing, last, outbox, record, talk, alone } => {
                                     // Noted before the client knows: its next request may come at once.
                                     self.pool.settle(self.id, standing);
+                                    for part in talk {
+                                        ledger.keep(part, || ());
+                                    }
                                     ledger.keep(record, move || {
                                         drop(alone);
                                         outbox.send(last);

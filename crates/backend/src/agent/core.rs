@@ -21,6 +21,7 @@ use super::job::{Beginning, Happening, Job, Kept, Notes, Settled, Work};
 use super::outbox::Outbox;
 use super::records::{self, AgentRecord, Done};
 use super::reply::{JoinedReply, Step};
+use super::session::Talk;
 use super::steps::{OwnWork, Steps, Told};
 use crate::turn::Batch;
 
@@ -66,7 +67,7 @@ enum Question {
 }
 
 struct OpenTurn {
-    session: String,
+    talk: Talk,
     reply: JoinedReply,
     fold: Fold,
     lineage: Lineage,
@@ -82,7 +83,7 @@ impl Core {
 
     /// Begins a turn.
     pub(super) fn begin(&mut self, job: Job) {
-        let Job { turn, session, work, reply, lineage, notes, outbox } = job;
+        let Job { turn, talk, work, reply, lineage, notes, outbox } = job;
         match work {
             Work::Fresh(beginning) => {
                 let Beginning { opening, tools, script } = *beginning;
@@ -101,8 +102,8 @@ impl Core {
         }
         self.held = None;
         let steps = Steps::after(notes.earlier.clone());
-        self.place = (turn, session.clone());
-        self.turn = Some(OpenTurn { session, reply, fold: Fold::new(), lineage, notes, steps, outbox });
+        self.place = (turn, talk.session.clone());
+        self.turn = Some(OpenTurn { talk, reply, fold: Fold::new(), lineage, notes, steps, outbox });
         self.advance();
     }
 
@@ -317,23 +318,21 @@ impl Core {
         let said =
             Message::Assistant(AssistantMessage { content: reply.blocks.clone(), extras: Extras::NONE });
         let after = turn.lineage.then(&said);
-        let OpenTurn { session, notes, steps, outbox, .. } = turn;
+        let OpenTurn { talk, notes, steps, outbox, .. } = turn;
         let written = records::write_reply(&reply, &notes.request);
-        let mut done = Done { steps: steps.unseen(), said: notes.said };
-        if !done.said.is_empty() {
-            done.said.push(json!({ "role": "assistant", "content": written.to_value()["content"] }));
-        }
+        let done = Done { steps: steps.unseen() };
         let record = AgentRecord {
             key: notes.key,
             after: Some(after),
-            session,
+            session: talk.session.clone(),
             steps: done.write(),
-            reply: Some(written),
+            reply: Some(written.clone()),
         };
+        let talk = talk.kept(&notes.caller, &written.to_value()["content"]);
         let kept = Kept { caller: notes.caller, record };
         self.held = Some((steps, done, kept.clone()));
         let standing = Settled { after, calls: self.handoff.calls().to_vec() };
-        vec![Happening::Settled { standing, last: batch, outbox, record: kept, alone: notes.alone }]
+        vec![Happening::Settled { standing, last: batch, outbox, record: kept, talk, alone: notes.alone }]
     }
 
     fn asked(&mut self, id: RequestId, ask: Ask) -> Option<Happening> {
@@ -378,8 +377,8 @@ impl OpenTurn {
         let record = AgentRecord {
             key: self.notes.key,
             after: None,
-            session: self.session.clone(),
-            steps: Done { steps, said: Vec::new() }.write(),
+            session: self.talk.session.clone(),
+            steps: Done { steps }.write(),
             reply: None,
         };
         Some(Kept { caller: Arc::clone(&self.notes.caller), record })

@@ -9,7 +9,7 @@ use toolgate_dialect::claude_stream_json::{AgentTools, OwnSteps, Script, result_
 use toolgate_dialect::{UpstreamDialect, registry};
 use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{
-    Choice, ErrorKind, Losses, Message, OutputFormat, Parallel, ReasoningRequest, Sampling, ToolChoice,
+    Choice, ErrorKind, Losses, Message, OutputFormat, Parallel, Part, ReasoningRequest, Sampling, ToolChoice,
     ToolOutcome, Translated, TurnError, TurnRequest,
 };
 
@@ -17,6 +17,7 @@ use super::config::{AgentConfig, AgentModel, Builtins, SystemMode};
 use super::handoff::CallResult;
 use super::launch::{Launch, Thinking};
 use super::reply::{JoinedReply, Prose};
+use super::session::Talk;
 use super::steps;
 use crate::http::ClientCalls;
 use crate::turn::Turn;
@@ -37,7 +38,10 @@ pub(super) struct Plan {
     dialect: &'static dyn UpstreamDialect,
     /// Without what an agent cannot take.
     request: TurnRequest,
+    /// As the Messages API writes it.
+    system: Value,
     messages: Vec<Value>,
+    nameless_scope: String,
 }
 
 impl Plan {
@@ -86,6 +90,8 @@ impl Plan {
                     Vec::new()
                 }
             },
+            system: body["system"].take(),
+            nameless_scope: nameless_scope(turn, config),
             request,
         })
     }
@@ -124,9 +130,10 @@ impl Plan {
         Some(results)
     }
 
-    /// The conversation as the Messages API writes it.
-    pub(super) fn messages(&self) -> &[Value] {
-        &self.messages
+    /// What is said in this session with this request.
+    pub(super) fn talk(&self, session: String) -> Talk {
+        let (scope, system) = (self.nameless_scope.clone(), self.system.clone());
+        Talk { scope, session, system, said: self.messages.clone() }
     }
 
     /// Begins the reply, where these steps of it were done before it was cut short.
@@ -205,6 +212,8 @@ fn without_the_unsayable(asked: &Arc<TurnRequest>, losses: &mut Losses) -> TurnR
             losses.add("reasoning", "an agent takes no more than the effort");
         }
     }
+    // How a client's maker counts its requests, another text each time: the agent has its own (T29).
+    request.system.retain(|part| !matches!(part, Part::Opaque(_)));
     request.tool_choice = ToolChoice::default();
     request.output = OutputFormat::Text;
     request.samples = None;

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use toolgate_dialect::claude_stream_json::OwnSteps;
 use toolgate_model::lineage::PrefixHash;
-use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError, TurnRequest};
+use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError};
 use uuid::Uuid;
 
 use super::job::{Beginning, Job, Notes, Work};
@@ -14,8 +14,9 @@ use super::outbox::{Asked, Inbox, outbox};
 use super::parts;
 use super::plan::Plan;
 use super::pool::{Claimed, Pool, Setup};
-use super::records::{AgentRecord, Done, read_messages, read_reply};
+use super::records::{AgentRecord, Done, read_reply};
 use super::running::Alone;
+use super::session;
 use super::steps::resumable;
 use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
 
@@ -35,10 +36,11 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
     let mut alone = pool.running().alone(plan.key).await;
     let mut known = pool.records().of(&turn.caller, plan.key).await;
     if known.is_none()
-        && let Some(whole) = with_its_history(&pool, &turn).await?
+        && let Some(whole) = session::continued(&pool, &turn, &plan).await?
     {
-        turn = parts::complete(&pool, whole).await?;
+        turn = parts::complete(&pool, whole.value).await?;
         plan = Plan::new(&turn, pool.config())?;
+        plan.losses.append(whole.losses);
         alone = pool.running().alone(plan.key).await;
         known = pool.records().of(&turn.caller, plan.key).await;
     }
@@ -73,8 +75,8 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         turn.session.tell(&session);
         let (outbox, inbox) = outbox();
         let (reply, lineage) = (plan.reply(&own.unfinished), plan.lineage.clone());
-        let notes = notes(&plan, &turn, &own, &alone);
-        process.begin(Job { turn: turn.id, session, work, reply, lineage, notes, outbox });
+        let (notes, talk) = (notes(&plan, &turn, &own, &alone), plan.talk(session));
+        process.begin(Job { turn: turn.id, talk, work, reply, lineage, notes, outbox });
         tries += 1;
         match first_event(inbox).await {
             Ok(events) => return Ok(answer(losses, events)),
@@ -84,24 +86,6 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
             Err((Asked::NotYet | Asked::Perhaps, error)) => return Err(error),
         }
     }
-}
-
-/// A client that names its session may send only what is new (E3): the turn with everything before it; `None` where
-/// it sent everything itself, or the session is new.
-async fn with_its_history(pool: &Pool, turn: &Turn) -> Result<Option<Turn>, TurnError> {
-    let Some(session) = turn.session.asked() else { return Ok(None) };
-    let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
-    if turn.request.messages.iter().any(is_reply) {
-        return Ok(None);
-    }
-    let Some(head) = pool.records().head(&turn.caller, session).await else { return Ok(None) };
-    let mut messages = read_messages(&Done::read(&head.steps).said)?;
-    if messages.is_empty() {
-        return Ok(None);
-    }
-    messages.extend(turn.request.messages.iter().cloned());
-    let request = Arc::new(TurnRequest { messages, ..TurnRequest::clone(&turn.request) });
-    Ok(Some(Turn { request, original: None, ..turn.clone() }))
 }
 
 /// What is remembered of this conversation.
@@ -150,13 +134,11 @@ fn says_something(message: &Message) -> bool {
 }
 
 fn notes(plan: &Plan, turn: &Turn, own: &OwnSteps, alone: &Alone) -> Notes {
-    let said = if turn.session.asked().is_some() { plan.messages().to_vec() } else { Vec::new() };
     Notes {
         caller: Arc::clone(&turn.caller),
         key: plan.key,
         request: Arc::clone(&turn.request),
         earlier: own.unfinished.clone(),
-        said,
         alone: Arc::clone(alone),
     }
 }

@@ -46,4 +46,6 @@ mod remembering;
 #[cfg(test)]
 mod resuming;
 #[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod stage;

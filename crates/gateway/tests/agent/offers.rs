@@ -114,3 +114,24 @@ async fn the_model_may_change_in_the_middle_and_nothing_is_lost() {
         assert_eq!(stage.asked().len(), 4);
     }
 }
+
+#[tokio::test]
+async fn a_line_that_is_different_in_every_request_of_a_client_is_no_instruction() {
+    // T29: Claude Code as the client; the process that knows the conversation is still found
+    for program in programs() {
+        let stage = Stage::with(&program, |agent| agent.pool.warm = 0).await;
+        let mut client = Client::new(Api::Messages, Delivery::Whole);
+        let mut processes = Vec::new();
+        for number in 0..2 {
+            let line = format!("x-anthropic-billing-header: cc_version=1; cch=marker{number};");
+            let texts = [line.as_str(), "Be brief."].map(|text| json!({ "type": "text", "text": text }));
+            client.extra = json!({ "system": texts });
+            stage.on(says(&[Piece::Text("Yes.")]));
+            client.say(&stage.gate, "go").await;
+            let system = stage.asked().pop().expect("a question").json()["system"].to_string();
+            assert!(system.contains("Be brief.") && !system.contains("marker"), "{system}");
+            processes.push(stage.processes());
+        }
+        assert_eq!(processes[0], processes[1]);
+    }
+}
