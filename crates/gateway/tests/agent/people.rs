@@ -54,9 +54,14 @@ impl Asked {
         assert!(self.answer.send(denied).is_ok(), "the answer is wanted");
     }
 
-    /// Returns when the answer is no longer wanted; then gives one all the same, as a late click would.
+    /// Returns when the answer is no longer wanted.
+    pub(crate) async fn is_withdrawn(&mut self) {
+        self.answer.closed().await;
+    }
+
+    /// The same, and then gives one all the same, as a late click would.
     pub(crate) async fn withdrawn(mut self) {
-        tokio::time::timeout(PATIENCE, self.answer.closed()).await.expect("the question is withdrawn");
+        tokio::time::timeout(PATIENCE, self.is_withdrawn()).await.expect("the question is withdrawn");
         let late = self.answer.send(Decision::Allow { input: None, updates: Vec::new() });
         assert!(late.is_err(), "a late answer goes nowhere");
     }
