@@ -114,3 +114,37 @@ async fn a_program_that_waits_for_a_person_does_not_hang() {
     });
     assert_eq!(reply.text, "allowed");
 }
+
+/// Calls a tool of the client, gives up waiting for it at once, and still takes a history that has the result.
+const GIVING_UP: &str = r#"event() { printf '{"type":"stream_event","parent_tool_use_id":null,"event":%s}\n' "$1"; }
+message() {
+  event '{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}'
+  event "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":$1}"
+  event '{"type":"content_block_stop","index":0}'
+  event "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"$2\"},\"usage\":{\"output_tokens\":1}}"
+  event '{"type":"message_stop"}'
+}
+result() { printf '{"type":"result","subtype":"success","num_turns":%s,%s}\n' "$1" "$2"; }
+answer() { case "$line" in
+  *'"shouldQuery":false'*) result 0 '"is_error":false' ;;
+  *'"type":"assistant"'*) ;;
+  *tool_result*) message '{"type":"text","text":"Noon."}' end_turn; result 1 '"is_error":false' ;;
+  *) message '{"type":"tool_use","id":"toolu_1","name":"mcp__client__get_time","input":{}}' tool_use
+     result 1 '"is_error":true,"api_error_status":529,"result":"overloaded"' ;;
+esac; }
+answer
+while read -r line; do answer; done
+"#;
+
+#[tokio::test]
+async fn a_turn_that_fails_while_it_waits_for_its_client_goes_on_elsewhere() {
+    // agent 28: the failure comes after the turn ended on a tool call
+    let folder = TempDir::new().expect("a folder");
+    let script = format!("{OPENED}{GIVING_UP}");
+    let stage = Stage::with(&program(&folder, &script), |agent| agent.pool.warm = 0).await;
+    let mut client = Client::new(Api::Messages, Delivery::Streamed);
+    let reply = client.say(&stage.gate, "go").await;
+    assert_eq!(reply.calls.len(), 1, "{reply:?}");
+    stage.until_no_process_is_left().await;
+    assert_eq!(client.answer(&stage.gate, &[("toolu_1", "12:00")]).await.text, "Noon.");
+}

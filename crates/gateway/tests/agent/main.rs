@@ -49,3 +49,5 @@ mod resuming;
 mod sessions;
 #[cfg(test)]
 mod stage;
+#[cfg(test)]
+mod wording;
