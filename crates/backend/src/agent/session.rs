@@ -62,7 +62,7 @@ pub(super) struct Talk {
 enum Entry {
     /// The conversation itself.
     Said { system: Value, said: Vec<Value> },
-    /// Where the last conversation is that had instructions: a client may leave those out too.
+    /// Where the last conversation is that began with instructions: a client may leave those out too.
     At(String),
     /// There is one, and it is too long to be kept.
     TooLong,
@@ -72,9 +72,10 @@ impl Talk {
     /// What is to be kept of it when the agent has replied.
     pub(super) fn kept(mut self, caller: &Arc<str>, reply: &Value) -> Vec<Kept> {
         let (place, without) = (self.place(), self.without_instructions());
+        let begins = self.said.iter().all(|message| message["role"] != "assistant");
         self.said.push(json!({ "role": "assistant", "content": reply }));
         let mut records = vec![record(caller, place, &Entry::Said { system: self.system, said: self.said })];
-        if place != without {
+        if begins && place != without {
             records.push(record(caller, without, &Entry::At(place.to_string())));
         }
         records
