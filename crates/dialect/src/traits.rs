@@ -15,7 +15,19 @@ pub trait ClientDialect: Send + Sync {
     fn id(&self) -> DialectId;
 
     /// Reads a request body. What is wrong with it is said in the error, with the path of the field.
-    fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError>;
+    fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+        let Translated { mut value, losses: more } = self.read_unpaired(body)?;
+        let mut losses = self.pair(&mut value)?;
+        losses.append(more);
+        Ok(Translated { value, losses })
+    }
+
+    /// The same for a client that may leave out what was said before: results may answer calls that are not there
+    /// yet. When they are, [`ClientDialect::pair`] has its say.
+    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError>;
+
+    /// Refuses, or mends and reports, results that answer no call of the request.
+    fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError>;
 
     /// Writes a reply in one piece.
     fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>>;

@@ -48,15 +48,6 @@ impl Records for StoredRecords {
             found.unwrap_or_default().into_iter().map(from_store).collect()
         })
     }
-
-    fn head(&self, caller: &str, session: &str) -> BoxFuture<'static, Option<AgentRecord>> {
-        let (store, scope) = (Arc::clone(&self.store), CallerScope::new(caller));
-        let session = SessionId::parse(session);
-        Box::pin(async move {
-            let found = logged(store.session_head(&scope, &session.ok()?).await).flatten();
-            found.map(from_store)
-        })
-    }
 }
 
 fn from_store(record: TurnRecord) -> AgentRecord {

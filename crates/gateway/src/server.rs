@@ -86,12 +86,20 @@ pub enum ServeError {
 impl Gateway {
     /// Prepares to serve. Every back end is built once here, so that mistakes show before anybody calls.
     pub fn new(config: &GatewayConfig, backends: BackendConfig, parts: Parts) -> Result<Self, ServeError> {
-        let tls = Tls::load()?;
         let approvals = Approvals::new(config.approvals.clone());
+        Self::decided_by(config, backends, parts, |agent| Arc::new(approvals.in_folder(&agent.folder())))
+    }
+
+    /// The same, where somebody else than the operator's rules decides what each agent may do.
+    pub fn decided_by(
+        config: &GatewayConfig,
+        backends: BackendConfig,
+        parts: Parts,
+        decider: impl Fn(&AgentConfig) -> Arc<dyn Decider>,
+    ) -> Result<Self, ServeError> {
+        let tls = Tls::load()?;
         let records =
             Arc::new(StoredRecords { store: Arc::clone(&parts.store), clock: Arc::clone(&parts.clock) });
-        let decider =
-            |agent: &AgentConfig| -> Arc<dyn Decider> { Arc::new(approvals.in_folder(&agent.folder())) };
         let agents = Agents::new(&backends.agents, records, decider).map_err(ServeError::Agents)?;
         Router::assemble(&backends, &tls, &agents)?;
         let house_key = HouseKey::for_agents(&agents)?;

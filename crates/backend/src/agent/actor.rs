@@ -12,6 +12,7 @@ use toolgate_dialect::claude_stream_json::{Line, PermissionAsk};
 use toolgate_model::TurnError;
 
 use super::charges::Charges;
+use super::config::AgentConfig;
 use super::core::Core;
 use super::decide::{Decision, Question};
 use super::failure;
@@ -21,6 +22,7 @@ use super::ledger::Ledger;
 use super::pool::{Pool, ProcessId};
 use super::process::{PipeEvent, Process};
 use super::questions::Questions;
+use super::steps::OwnWork;
 
 /// What the owner of a process may be told.
 pub(super) enum Command {
@@ -107,6 +109,7 @@ impl Actor {
         let mut questions = Questions::default();
         let stopping = self.pool.stopping().clone();
         let mut deadline = Deadline::None;
+        let mut heard_at = Instant::now();
         loop {
             for line in core.take_lines() {
                 process.write(line);
@@ -124,7 +127,10 @@ impl Actor {
                     Some(Command::End) | None => return End::Told,
                 },
                 () = left(client) => return End::ClientLeft,
-                line = questions.next_answer() => core.write(line),
+                line = questions.next_answer() => {
+                    core.write(line);
+                    deadline = deadline.renewed(self.pool.config());
+                }
                 event = process.happening() => match event {
                     PipeEvent::Quiet => {}
                     PipeEvent::Closed => {
@@ -136,15 +142,21 @@ impl Actor {
                             Ok(heard) => heard,
                             Err(error) => return End::Failed(error),
                         };
-                        if heard.messages > 0 && core.outbox().is_some() {
-                            deadline = Deadline::Silence(Instant::now() + self.pool.config().silence);
+                        if heard.messages > 0 {
+                            heard_at = Instant::now();
+                        }
+                        if heard.messages > 0 && (core.outbox().is_some() || core.own_work() != OwnWork::None) {
+                            deadline = deadline.renewed(self.pool.config());
                         }
                         for happening in heard.happenings {
                             match happening {
                                 Happening::FirstEvent => self.pool.refill(),
-                                Happening::Settled { standing, last, outbox, record, alone } => {
+                                Happening::Settled { standing, last, outbox, record, talk, alone } => {
                                     // Noted before the client knows: its next request may come at once.
                                     self.pool.settle(self.id, standing);
+                                    for part in talk {
+                                        ledger.keep(part, || ());
+                                    }
                                     ledger.keep(record, move || {
                                         drop(alone);
                                         outbox.send(last);
@@ -166,9 +178,13 @@ impl Actor {
                     }
                 },
                 () = tokio::time::sleep_until(at), if deadline != Deadline::None => match deadline {
-                    // Asleep it could not hear the decision, and would have to ask again.
-                    Deadline::Hold(_) if questions.are_open() => {
-                        deadline = Deadline::Hold(Instant::now() + self.pool.config().pool.hold);
+                    // It is somebody else's turn to say something, and asleep it could not hear it.
+                    Deadline::Hold(_) | Deadline::Silence(_) if questions.are_open() => {
+                        deadline = deadline.renewed(self.pool.config());
+                    }
+                    // Its client is not the only one it waits for: a tool of its own runs, or hangs.
+                    Deadline::Hold(_) if core.own_work() == OwnWork::Now && heard_at.elapsed() < self.pool.config().silence => {
+                        deadline = deadline.renewed(self.pool.config());
                     }
                     Deadline::Hold(_) if self.pool.retire(self.id) => return End::Slept,
                     // It was claimed at this very moment: the command is on its way.
@@ -180,7 +196,7 @@ impl Actor {
     }
 
     fn decide(&self, core: &Core, ask: &PermissionAsk) -> BoxFuture<'static, Decision> {
-        let (turn, session) = core.place().unwrap_or_default();
+        let (turn, session) = core.place();
         let question = Question {
             turn,
             session,
@@ -203,6 +219,15 @@ enum Deadline {
 }
 
 impl Deadline {
+    /// The same, from now on.
+    fn renewed(self, config: &AgentConfig) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Silence(_) => Self::Silence(Instant::now() + config.silence),
+            Self::Hold(_) => Self::Hold(Instant::now() + config.pool.hold),
+        }
+    }
+
     fn at(self) -> Instant {
         match self {
             Self::None => Instant::now(),

@@ -21,7 +21,8 @@ use super::job::{Beginning, Happening, Job, Kept, Notes, Settled, Work};
 use super::outbox::Outbox;
 use super::records::{self, AgentRecord, Done};
 use super::reply::{JoinedReply, Step};
-use super::steps::{Steps, Told};
+use super::session::Talk;
+use super::steps::{OwnWork, Steps, Told};
 use crate::turn::Batch;
 
 /// The state of a process.
@@ -36,6 +37,8 @@ pub(super) struct Core {
     last: Option<Value>,
     question: Question,
     turn: Option<OpenTurn>,
+    /// The last turn's id and session.
+    place: (Uuid, String),
     handoff: Handoff,
     charges: Charges,
     /// The turn that waits for its client, while built-in tools may still run.
@@ -64,8 +67,7 @@ enum Question {
 }
 
 struct OpenTurn {
-    id: Uuid,
-    session: String,
+    talk: Talk,
     reply: JoinedReply,
     fold: Fold,
     lineage: Lineage,
@@ -81,18 +83,15 @@ impl Core {
 
     /// Begins a turn.
     pub(super) fn begin(&mut self, job: Job) {
-        let Job { turn, session, work, reply, lineage, notes, outbox } = job;
+        let Job { turn, talk, work, reply, lineage, notes, outbox } = job;
         match work {
             Work::Fresh(beginning) => {
-                let Beginning { opening, model, tools, script } = *beginning;
+                let Beginning { opening, tools, script } = *beginning;
                 self.server = ToolServer::new(&tools);
                 self.tools = tools;
                 let id = fresh_id();
                 self.lines.push(write::initialize(&id, &opening));
                 self.opened = Opened::Asked(id);
-                if let Some(model) = model {
-                    self.lines.push(write::set_model(&fresh_id(), &model));
-                }
                 self.plan(script);
             }
             Work::Continue { script } => self.plan(script),
@@ -103,8 +102,8 @@ impl Core {
         }
         self.held = None;
         let steps = Steps::after(notes.earlier.clone());
-        self.turn =
-            Some(OpenTurn { id: turn, session, reply, fold: Fold::new(), lineage, notes, steps, outbox });
+        self.place = (turn, talk.session.clone());
+        self.turn = Some(OpenTurn { talk, reply, fold: Fold::new(), lineage, notes, steps, outbox });
         self.advance();
     }
 
@@ -157,9 +156,15 @@ impl Core {
         self.turn.as_ref().map(|turn| &turn.outbox)
     }
 
-    /// Which turn is open, in which session.
-    pub(super) fn place(&self) -> Option<(Uuid, String)> {
-        self.turn.as_ref().map(|turn| (turn.id, turn.session.clone()))
+    /// The last turn and its session: a question may come when the client has its reply already.
+    pub(super) fn place(&self) -> (Uuid, String) {
+        self.place.clone()
+    }
+
+    /// What the program still does by itself while it waits for the client.
+    pub(super) fn own_work(&self) -> OwnWork {
+        let held = self.held.as_ref();
+        held.map_or(OwnWork::None, |(steps, ..)| steps.own_work(self.handoff.calls()))
     }
 
     /// What was done of a turn that ends too soon, where it must not be done again.
@@ -313,23 +318,21 @@ impl Core {
         let said =
             Message::Assistant(AssistantMessage { content: reply.blocks.clone(), extras: Extras::NONE });
         let after = turn.lineage.then(&said);
-        let OpenTurn { session, notes, steps, outbox, .. } = turn;
+        let OpenTurn { talk, notes, steps, outbox, .. } = turn;
         let written = records::write_reply(&reply, &notes.request);
-        let mut done = Done { steps: steps.unseen(), said: notes.said };
-        if !done.said.is_empty() {
-            done.said.push(json!({ "role": "assistant", "content": written.to_value()["content"] }));
-        }
+        let done = Done { steps: steps.unseen() };
         let record = AgentRecord {
             key: notes.key,
             after: Some(after),
-            session,
+            session: talk.session.clone(),
             steps: done.write(),
-            reply: Some(written),
+            reply: Some(written.clone()),
         };
+        let talk = talk.kept(&notes.caller, &written.to_value()["content"]);
         let kept = Kept { caller: notes.caller, record };
         self.held = Some((steps, done, kept.clone()));
         let standing = Settled { after, calls: self.handoff.calls().to_vec() };
-        vec![Happening::Settled { standing, last: batch, outbox, record: kept, alone: notes.alone }]
+        vec![Happening::Settled { standing, last: batch, outbox, record: kept, talk, alone: notes.alone }]
     }
 
     fn asked(&mut self, id: RequestId, ask: Ask) -> Option<Happening> {
@@ -374,8 +377,8 @@ impl OpenTurn {
         let record = AgentRecord {
             key: self.notes.key,
             after: None,
-            session: self.session.clone(),
-            steps: Done { steps, said: Vec::new() }.write(),
+            session: self.talk.session.clone(),
+            steps: Done { steps }.write(),
             reply: None,
         };
         Some(Kept { caller: Arc::clone(&self.notes.caller), record })

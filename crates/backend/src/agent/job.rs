@@ -14,12 +14,13 @@ use super::outbox::Outbox;
 use super::records::AgentRecord;
 use super::reply::JoinedReply;
 use super::running::Alone;
+use super::session::Talk;
 use crate::turn::Batch;
 
 /// One turn for a process.
 pub(super) struct Job {
     pub(super) turn: Uuid,
-    pub(super) session: String,
+    pub(super) talk: Talk,
     pub(super) work: Work,
     pub(super) reply: JoinedReply,
     pub(super) lineage: Lineage,
@@ -34,8 +35,6 @@ pub(super) struct Notes {
     pub(super) request: Arc<TurnRequest>,
     /// What was done of this turn before it was cut short.
     pub(super) earlier: Vec<Value>,
-    /// The conversation so far, where the client named the session.
-    pub(super) said: Vec<Value>,
     /// Until all of it is on record, nobody else may run this request.
     pub(super) alone: Alone,
 }
@@ -53,7 +52,6 @@ pub(super) enum Work {
 /// Everything a fresh process is told.
 pub(super) struct Beginning {
     pub(super) opening: Opening,
-    pub(super) model: Option<String>,
     pub(super) tools: AgentTools,
     pub(super) script: Script,
 }
@@ -63,7 +61,7 @@ pub(super) enum Happening {
     /// The model answers.
     FirstEvent,
     /// The reply is complete; to be told to the client after it is noted where the process stands.
-    Settled { standing: Settled, last: Batch, outbox: Outbox, record: Kept, alone: Alone },
+    Settled { standing: Settled, last: Batch, outbox: Outbox, record: Kept, talk: Vec<Kept>, alone: Alone },
     /// The program has done something that must not be done again.
     Learned(Kept),
     /// The process is of no use any more; its turn has failed with this.

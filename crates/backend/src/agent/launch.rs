@@ -14,6 +14,9 @@ use super::keeper::KEEPER;
 /// The choices that differ from request to request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Launch {
+    /// The model to think with, where it is not the agent's usual one. A program that is told later notes the change
+    /// in the conversation, and its model reads it there.
+    pub(super) model: Option<String>,
     pub(super) builtins: Builtins,
     pub(super) effort: Option<String>,
     pub(super) thinking: Thinking,
@@ -85,7 +88,7 @@ pub(super) fn command(config: &AgentConfig, launch: &Launch, door: Option<&Door>
             Builtins::These(names) => format!("--tools={}", names.join(",")),
         });
     let model = match &config.model {
-        AgentModel::Own => None,
+        AgentModel::Own => launch.model.as_deref(),
         AgentModel::Gateway(name) => Some(name.as_str()),
     };
     let thinking = match launch.thinking {

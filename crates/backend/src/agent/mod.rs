@@ -32,6 +32,7 @@ mod questions;
 mod records;
 mod reply;
 mod running;
+mod session;
 mod start;
 mod steps;
 

@@ -24,7 +24,7 @@ pub(super) async fn complete(pool: &Pool, mut turn: Turn) -> Result<Turn, TurnEr
     for _ in 0..MAX_COMPLETED {
         let Some(gap) = Gap::first(from, &turn.request.messages) else { break };
         from = gap.at + 1;
-        let place = gap.place(&turn);
+        let place = gap.place(pool, &turn);
         let earlier = kept(pool, &turn, place).await;
         let more: Vec<ToolResult> =
             earlier.into_iter().filter(|result| gap.missing.contains(&result.call)).collect();
@@ -83,8 +83,8 @@ impl Gap {
     }
 
     /// Where the results of this turn are kept: after the calls, whoever else said the same.
-    fn place(&self, turn: &Turn) -> PrefixHash {
-        let after = Lineage::of(&scope(turn), &turn.request.messages).at(self.at + 1);
+    fn place(&self, pool: &Pool, turn: &Turn) -> PrefixHash {
+        let after = Lineage::of(&scope(turn, pool.config()), &turn.request.messages).at(self.at + 1);
         Lineage::of(&format!("results after {after}"), &[]).whole()
     }
 

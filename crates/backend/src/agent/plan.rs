@@ -9,7 +9,7 @@ use toolgate_dialect::claude_stream_json::{AgentTools, OwnSteps, Script, result_
 use toolgate_dialect::{UpstreamDialect, registry};
 use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{
-    Choice, ErrorKind, Losses, Message, OutputFormat, Parallel, ReasoningRequest, Sampling, ToolChoice,
+    Choice, ErrorKind, Losses, Message, OutputFormat, Parallel, Part, ReasoningRequest, Sampling, ToolChoice,
     ToolOutcome, Translated, TurnError, TurnRequest,
 };
 
@@ -17,6 +17,7 @@ use super::config::{AgentConfig, AgentModel, Builtins, SystemMode};
 use super::handoff::CallResult;
 use super::launch::{Launch, Thinking};
 use super::reply::{JoinedReply, Prose};
+use super::session::Talk;
 use super::steps;
 use crate::http::ClientCalls;
 use crate::turn::Turn;
@@ -25,10 +26,10 @@ use crate::turn::Turn;
 pub(super) struct Plan {
     pub(super) launch: Launch,
     pub(super) opening: Opening,
-    /// The model to think with, where it is not the agent's usual one.
-    pub(super) model: Option<String>,
     pub(super) tools: AgentTools,
     pub(super) lineage: Lineage,
+    /// Where the client names the session: the same as it was before it did.
+    pub(super) nameless: Option<Lineage>,
     /// Which request this is: the conversation, and everything that is asked about it. A client's helper may send the
     /// same words with other instructions (M5).
     pub(super) key: PrefixHash,
@@ -37,7 +38,10 @@ pub(super) struct Plan {
     dialect: &'static dyn UpstreamDialect,
     /// Without what an agent cannot take.
     request: TurnRequest,
+    /// As the Messages API writes it.
+    system: Value,
     messages: Vec<Value>,
+    nameless_scope: String,
 }
 
 impl Plan {
@@ -53,27 +57,30 @@ impl Plan {
         let offered = body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
         let Translated { value: tools, losses: untold } = AgentTools::new(offered, &enabled);
         losses.append(untold);
-        let launch = launch(&turn.request, config, &tools, &mut losses);
+        let model = match &config.model {
+            AgentModel::Own => turn.model.as_ref().map(|model| model.as_str().to_owned()),
+            AgentModel::Gateway(_) => None,
+        };
+        let launch = Launch { model, ..launch(&turn.request, config, &tools, &mut losses) };
         let opening = Opening {
             system: system(&body["system"], config.system),
             aliases: tools.aliases(),
             schema: schema(&turn.request.output),
         };
-        let scope = scope(turn);
-        let session = turn.session.asked();
+        let (scope, model) = (scope(turn, config), turn.request.model.as_str());
         let tools_asked = (tools.served(), &tools.builtins);
-        let asked = format!("{scope}\n{session:?}\n{launch:?}\n{opening:?}\n{tools_asked:?}");
+        let asked = format!("{scope}\n{model}\n{launch:?}\n{opening:?}\n{tools_asked:?}");
         let key = Lineage::of(&asked, &turn.request.messages).whole();
         Ok(Self {
             launch,
             opening,
-            model: match &config.model {
-                AgentModel::Own => turn.model.as_ref().map(|model| model.as_str().to_owned()),
-                AgentModel::Gateway(_) => None,
-            },
             tools,
             key,
             lineage: Lineage::of(&scope, &turn.request.messages),
+            nameless: turn
+                .session
+                .asked()
+                .map(|_| Lineage::of(&nameless_scope(turn, config), &turn.request.messages)),
             losses,
             client_calls: ClientCalls::new(written.names, &turn.request),
             dialect,
@@ -83,6 +90,8 @@ impl Plan {
                     Vec::new()
                 }
             },
+            system: body["system"].take(),
+            nameless_scope: nameless_scope(turn, config),
             request,
         })
     }
@@ -121,9 +130,10 @@ impl Plan {
         Some(results)
     }
 
-    /// The conversation as the Messages API writes it.
-    pub(super) fn messages(&self) -> &[Value] {
-        &self.messages
+    /// What is said in this session with this request.
+    pub(super) fn talk(&self, session: String) -> Talk {
+        let (scope, system) = (self.nameless_scope.clone(), self.system.clone());
+        Talk { scope, session, system, said: self.messages.clone() }
     }
 
     /// Begins the reply, where these steps of it were done before it was cut short.
@@ -141,9 +151,15 @@ impl Plan {
     }
 }
 
-/// What keeps one caller's conversations with one model apart from all others.
-pub(super) fn scope(turn: &Turn) -> String {
-    format!("{}\n{}", turn.caller, turn.request.model)
+/// What keeps conversations apart that read alike: whose they are, which agent's, and the session where the client
+/// names one (agent 14, 16). Not the model, which may change in the middle (agent 20).
+pub(super) fn scope(turn: &Turn, config: &AgentConfig) -> String {
+    let nameless = nameless_scope(turn, config);
+    turn.session.asked().map_or_else(|| nameless.clone(), |session| format!("{nameless}\n{session}"))
+}
+
+fn nameless_scope(turn: &Turn, config: &AgentConfig) -> String {
+    format!("{}\n{}", turn.caller, config.name)
 }
 
 /// Messages of a request as the Messages API writes them.
@@ -196,6 +212,8 @@ fn without_the_unsayable(asked: &Arc<TurnRequest>, losses: &mut Losses) -> TurnR
             losses.add("reasoning", "an agent takes no more than the effort");
         }
     }
+    // How a client's maker counts its requests, another text each time: the agent has its own (T29).
+    request.system.retain(|part| !matches!(part, Part::Opaque(_)));
     request.tool_choice = ToolChoice::default();
     request.output = OutputFormat::Text;
     request.samples = None;
@@ -217,6 +235,7 @@ fn launch(request: &TurnRequest, config: &AgentConfig, tools: &AgentTools, losse
     let forces =
         choice.as_ref().is_some_and(|choice| matches!(choice["type"].as_str(), Some("any" | "tool")));
     Launch {
+        model: None,
         builtins,
         effort: effort.map(program_effort),
         thinking: if is_off || forces { Thinking::Disabled } else { Thinking::Own },

@@ -65,6 +65,8 @@ struct State {
     by_lineage: HashMap<PrefixHash, ProcessId>,
     /// The last warm process ended by itself: another would do the same.
     warming_fails: bool,
+    /// The model that was asked for last: the next one is likely to ask for it too.
+    model: Option<String>,
 }
 
 struct Entry {
@@ -79,7 +81,6 @@ struct Entry {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Setup {
     pub(super) opening: Opening,
-    pub(super) model: Option<String>,
     pub(super) tools: AgentTools,
     pub(super) session: String,
 }
@@ -175,6 +176,7 @@ impl Pool {
 
     /// A process that knows nothing yet: a warm one, a new one, or one that had to be waited for.
     pub(super) async fn fresh(self: &Arc<Self>, launch: &Launch, setup: Setup) -> Result<Claimed, TurnError> {
+        self.state.lock().model.clone_from(&launch.model);
         if let Some(warm) = self.take_warm(launch, &setup) {
             return Ok(warm);
         }
@@ -231,7 +233,7 @@ impl Pool {
     /// Starts warm processes while there is room for them.
     pub(super) fn warm_up(self: &Arc<Self>) {
         loop {
-            {
+            let model = {
                 let state = self.state.lock();
                 let is_warm = |entry: &&Entry| matches!(entry.standing, Standing::Warm);
                 let enough = state.live.values().filter(is_warm).count() >= self.config.pool.warm;
@@ -239,9 +241,10 @@ impl Pool {
                 if enough || needed_elsewhere || state.warming_fails || self.stopping().is_cancelled() {
                     return;
                 }
-            }
+                state.model.clone()
+            };
             let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
-            self.start(place, self.usual.clone(), None);
+            self.start(place, Launch { model, ..self.usual.clone() }, None);
         }
     }
 
@@ -311,8 +314,8 @@ impl Claimed {
 
 impl Setup {
     fn fits(&self, asked: &Self) -> bool {
-        let Self { opening, model, tools, session: _ } = self;
-        (opening, model, tools) == (&asked.opening, &asked.model, &asked.tools)
+        let Self { opening, tools, session: _ } = self;
+        (opening, tools) == (&asked.opening, &asked.tools)
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is remembered of an agent's turns: what it did by itself (B6), what it answered (B7), and where a named
-//! session stands (E3). Losing all of it loses nothing that the client has.
+//! What is remembered of an agent's turns: what it did by itself (B6), what it answered (B7), and what was said in its
+//! sessions (E3). Losing all of it loses nothing that the client has.
 
 use std::sync::Arc;
 
@@ -23,9 +23,6 @@ pub trait Records: Send + Sync {
 
     /// The records of turns that ended in these lineages.
     fn after(&self, caller: &str, replies: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>>;
-
-    /// The last turn of a session.
-    fn head(&self, caller: &str, session: &str) -> BoxFuture<'static, Option<AgentRecord>>;
 }
 
 /// What an agent did in one turn.
@@ -49,9 +46,6 @@ pub(super) struct Done {
     /// Messages of the program's own history for this turn, where they differ from what the client saw.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) steps: Vec<Value>,
-    /// The whole conversation, for clients that name a session and send only what is new.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) said: Vec<Value>,
 }
 
 impl Done {
@@ -103,9 +97,5 @@ impl Records for NoRecords {
 
     fn after(&self, _: &str, _: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>> {
         Box::pin(std::future::ready(Vec::new()))
-    }
-
-    fn head(&self, _: &str, _: &str) -> BoxFuture<'static, Option<AgentRecord>> {
-        Box::pin(std::future::ready(None))
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream;
 use toolgate_dialect::claude_stream_json::OwnSteps;
-use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError, TurnRequest};
+use toolgate_model::lineage::PrefixHash;
+use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError};
 use uuid::Uuid;
 
 use super::job::{Beginning, Job, Notes, Work};
@@ -13,8 +14,9 @@ use super::outbox::{Asked, Inbox, outbox};
 use super::parts;
 use super::plan::Plan;
 use super::pool::{Claimed, Pool, Setup};
-use super::records::{AgentRecord, Done, read_messages, read_reply};
+use super::records::{AgentRecord, Done, read_reply};
 use super::running::Alone;
+use super::session;
 use super::steps::resumable;
 use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
 
@@ -34,10 +36,11 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
     let mut alone = pool.running().alone(plan.key).await;
     let mut known = pool.records().of(&turn.caller, plan.key).await;
     if known.is_none()
-        && let Some(whole) = with_its_history(&pool, &turn).await?
+        && let Some(whole) = session::continued(&pool, &turn, &plan).await?
     {
-        turn = parts::complete(&pool, whole).await?;
+        turn = parts::complete(&pool, whole.value).await?;
         plan = Plan::new(&turn, pool.config())?;
+        plan.losses.append(whole.losses);
         alone = pool.running().alone(plan.key).await;
         known = pool.records().of(&turn.caller, plan.key).await;
     }
@@ -53,7 +56,6 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
     let memory = Memory::of(&pool, &plan, &turn).await;
     let setup = Setup {
         opening: plan.opening.clone(),
-        model: plan.model.clone(),
         tools: plan.tools.clone(),
         session: turn.session.asked().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
     };
@@ -73,8 +75,8 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         turn.session.tell(&session);
         let (outbox, inbox) = outbox();
         let (reply, lineage) = (plan.reply(&own.unfinished), plan.lineage.clone());
-        let notes = notes(&plan, &turn, &own, &alone);
-        process.begin(Job { turn: turn.id, session, work, reply, lineage, notes, outbox });
+        let (notes, talk) = (notes(&plan, &turn, &own, &alone), plan.talk(session));
+        process.begin(Job { turn: turn.id, talk, work, reply, lineage, notes, outbox });
         tries += 1;
         match first_event(inbox).await {
             Ok(events) => return Ok(answer(losses, events)),
@@ -84,24 +86,6 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
             Err((Asked::NotYet | Asked::Perhaps, error)) => return Err(error),
         }
     }
-}
-
-/// A client that names its session may send only what is new (E3): the turn with everything before it; `None` where
-/// it sent everything itself, or the session is new.
-async fn with_its_history(pool: &Pool, turn: &Turn) -> Result<Option<Turn>, TurnError> {
-    let Some(session) = turn.session.asked() else { return Ok(None) };
-    let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
-    if turn.request.messages.iter().any(is_reply) {
-        return Ok(None);
-    }
-    let Some(head) = pool.records().head(&turn.caller, session).await else { return Ok(None) };
-    let mut messages = read_messages(&Done::read(&head.steps).said)?;
-    if messages.is_empty() {
-        return Ok(None);
-    }
-    messages.extend(turn.request.messages.iter().cloned());
-    let request = Arc::new(TurnRequest { messages, ..TurnRequest::clone(&turn.request) });
-    Ok(Some(Turn { request, original: None, ..turn.clone() }))
 }
 
 /// What is remembered of this conversation.
@@ -114,21 +98,29 @@ struct Memory {
 impl Memory {
     async fn of(pool: &Pool, plan: &Plan, turn: &Turn) -> Self {
         let said = turn.request.messages.iter().enumerate().filter(|(_, message)| says_something(message));
-        let replies: Vec<_> = said.map(|(index, _)| plan.lineage.at(index + 1)).collect();
-        if replies.is_empty() {
-            return Self::default();
-        }
-        let records = pool.records().after(&turn.caller, replies.clone()).await;
+        let ends: Vec<usize> = said.map(|(index, _)| index + 1).collect();
         let mut memory = Self::default();
+        // What is known of the session itself counts more, so it comes last.
+        for lineage in plan.nameless.iter().chain([&plan.lineage]) {
+            let replies: Vec<_> = ends.iter().map(|end| lineage.at(*end)).collect();
+            if !replies.is_empty() {
+                memory.learn(&replies, pool.records().after(&turn.caller, replies.clone()).await);
+            }
+        }
+        memory
+    }
+
+    fn learn(&mut self, replies: &[PrefixHash], records: Vec<AgentRecord>) {
         for record in records {
             let steps = Done::read(&record.steps).steps;
             let number = replies.iter().position(|reply| Some(*reply) == record.after);
-            if let Some(number) = number.filter(|_| !steps.is_empty()) {
-                memory.seen.insert(number, steps);
+            match number {
+                Some(number) if steps.is_empty() => drop(self.seen.remove(&number)),
+                Some(number) => drop(self.seen.insert(number, steps)),
+                None => {}
             }
-            memory.session = Some(record.session);
+            self.session = Some(record.session);
         }
-        memory
     }
 }
 
@@ -142,13 +134,11 @@ fn says_something(message: &Message) -> bool {
 }
 
 fn notes(plan: &Plan, turn: &Turn, own: &OwnSteps, alone: &Alone) -> Notes {
-    let said = if turn.session.asked().is_some() { plan.messages().to_vec() } else { Vec::new() };
     Notes {
         caller: Arc::clone(&turn.caller),
         key: plan.key,
         request: Arc::clone(&turn.request),
         earlier: own.unfinished.clone(),
-        said,
         alone: Arc::clone(alone),
     }
 }
@@ -168,12 +158,8 @@ async fn fresh(
     let script = plan.whole(own)?;
     losses.append(script.losses);
     let process = pool.fresh(&plan.launch, setup.clone()).await?;
-    let beginning = Beginning {
-        opening: plan.opening.clone(),
-        model: plan.model.clone(),
-        tools: plan.tools.clone(),
-        script: script.value,
-    };
+    let beginning =
+        Beginning { opening: plan.opening.clone(), tools: plan.tools.clone(), script: script.value };
     Ok((process, Work::Fresh(Box::new(beginning)), setup.session.clone()))
 }
 

@@ -1,11 +1,7 @@
 //! What the agent did by itself in a turn: the messages of its own history, built-in calls and results included.
 
 use serde_json::{Value, json};
-use toolgate_dialect::claude_stream_json::AgentTools;
-
-/// What stands for the result of a built-in call that was cut off.
-const INTERRUPTED: &str =
-    "The connection was cut while this ran. It may have run or not: look before you run it again.";
+use toolgate_dialect::claude_stream_json::{AgentTools, cut_off};
 
 /// The messages so far.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +17,17 @@ pub(super) struct Steps {
 pub(super) enum Told {
     OwnWork,
     Nothing,
+}
+
+/// Calls of the program's own tools that have no result yet, while it waits for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwnWork {
+    /// There are none.
+    None,
+    /// They come after a call of the client's, and most tools wait for that.
+    BehindTheirs,
+    /// Nothing keeps the program from them.
+    Now,
 }
 
 impl Steps {
@@ -71,6 +78,29 @@ impl Steps {
         Told::OwnWork
     }
 
+    /// What the program still has to do of its own beside the client's calls.
+    pub(super) fn own_work(&self, theirs: &[String]) -> OwnWork {
+        let is_reply = |message: &Value| message["role"] == "assistant";
+        let last = self.messages.iter().rposition(is_reply).unwrap_or_default();
+        let blocks = || {
+            let messages = self.messages.get(last..).unwrap_or_default();
+            messages.iter().filter_map(|message| message["content"].as_array()).flatten()
+        };
+        let is_theirs = |call: &Value| theirs.iter().any(|id| call["id"] == id.as_str());
+        let is_done = |call: &Value| blocks().any(|block| block["tool_use_id"] == call["id"]);
+        let mut calls = blocks().filter(|block| block["type"] == "tool_use");
+        let mut behind_theirs = false;
+        let open = calls.find(|call| {
+            behind_theirs |= is_theirs(call);
+            !is_theirs(call) && !is_done(call)
+        });
+        match (open, behind_theirs) {
+            (None, _) => OwnWork::None,
+            (Some(_), true) => OwnWork::BehindTheirs,
+            (Some(_), false) => OwnWork::Now,
+        }
+    }
+
     /// The messages, where the client has not seen all of it.
     pub(super) fn unseen(&self) -> Vec<Value> {
         if self.has_own_calls { self.messages.clone() } else { Vec::new() }
@@ -106,11 +136,7 @@ pub(super) fn resumable(mut steps: Vec<Value>, tools: &AgentTools) -> Vec<Value>
     if let Some(content) = last["content"].as_array_mut() {
         content.retain(|block| block["type"] != "tool_use" || is_own_call(block));
     }
-    let result = |call: &Value| {
-        let content = json!([{ "type": "text", "text": INTERRUPTED }]);
-        json!({ "type": "tool_result", "tool_use_id": call["id"], "is_error": true, "content": content })
-    };
-    let results: Vec<Value> = calls.iter().map(result).collect();
+    let results: Vec<Value> = calls.iter().map(|call| cut_off(&call["id"])).collect();
     steps.push(json!({ "role": "user", "content": results }));
     steps
 }
@@ -142,6 +168,28 @@ mod tests {
         let lengths: Vec<usize> =
             steps.unseen().iter().map(|step| step["content"].as_array().map_or(0, Vec::len)).collect();
         assert_eq!(lengths, [3, 1, 1]);
+    }
+
+    #[test]
+    fn own_work_is_what_has_no_result_and_waits_for_nobody() {
+        let check = |calls: &[(&str, &str)], done: &[&str], expected: OwnWork| {
+            let mut steps = Steps::default();
+            for (id, name) in calls {
+                steps.assistant(&json!({ "id": "m1", "content": [call(id, name)] }), &tools());
+            }
+            for id in done {
+                let result = json!({ "type": "tool_result", "tool_use_id": id, "content": "r" });
+                steps.user(&json!({ "content": [result] }), &["c".to_owned()]);
+            }
+            assert_eq!(steps.own_work(&["c".to_owned()]), expected, "{calls:?} {done:?}");
+        };
+        let (own, theirs) = (("b", "Bash"), ("c", "mcp__client__f"));
+        check(&[], &[], OwnWork::None);
+        check(&[theirs], &[], OwnWork::None);
+        check(&[own, theirs], &[], OwnWork::Now);
+        check(&[own, theirs], &["b"], OwnWork::None);
+        check(&[theirs, own], &[], OwnWork::BehindTheirs);
+        check(&[own, theirs, ("d", "Bash")], &["b"], OwnWork::BehindTheirs);
     }
 
     #[test]

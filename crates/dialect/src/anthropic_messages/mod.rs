@@ -24,7 +24,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-use toolgate_model::{DialectId, Reply, Translated, TurnError, TurnRequest};
+use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
 use crate::{
     ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest, error_rest,
@@ -47,8 +47,13 @@ impl ClientDialect for AnthropicMessages {
         ID
     }
 
-    fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         request::read(body)
+    }
+
+    fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
+        pairing::check(&request.messages)?; // D2
+        Ok(Losses::default())
     }
 
     fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {

@@ -21,7 +21,7 @@ use crate::json::{self, Unreadable};
 /// only, and anywhere else it would spoil the prompt cache. // T29
 const BILLING_HEADER: &str = "x-anthropic-billing-header";
 
-/// Reads a request to `/messages`.
+/// Reads a request to `/messages`; which result answers which call is looked at later.
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     let request = parse(body)?;
     if request.max_tokens.is_none() {
@@ -35,7 +35,9 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
 
 /// Reads a request to `/messages/count_tokens`, which has no `max_tokens`.
 pub(super) fn read_to_count(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
-    convert(parse(body)?)
+    let read = convert(parse(body)?)?;
+    pairing::check(&read.value.messages)?; // D2
+    Ok(read)
 }
 
 fn parse(body: &[u8]) -> Result<RequestIn, TurnError> {
@@ -69,7 +71,6 @@ fn convert(request: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
     for (index, message) in messages.into_iter().enumerate() {
         read_message(index, message, &mut turns, &mut losses)?;
     }
-    pairing::check(&turns)?; // D2
 
     let mut effort = None;
     let mut output = OutputFormat::Text;

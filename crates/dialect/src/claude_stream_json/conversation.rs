@@ -31,6 +31,10 @@ pub enum HistoryLine {
 /// What stands for a call that the client left unanswered and talked on.
 const ABANDONED: &str = "The user did not run this call.";
 
+/// What stands for the result of a call of the program's own that was cut off.
+const CUT_OFF: &str =
+    "The connection was cut while this ran. It may have run or not: look before you run it again.";
+
 /// What the program did by itself: whole messages of its own history, built-in calls and their results included (B6).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OwnSteps {
@@ -89,12 +93,38 @@ fn put_in(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<V
             continue;
         }
         match steps.remove(&number) {
-            Some(done) => whole.extend(done),
+            Some(done) => {
+                let lost = lost_results(&done, &message);
+                whole.extend(done);
+                whole.extend(lost);
+            }
             None => whole.push(message),
         }
         number += 1;
     }
     whole
+}
+
+/// What stands for the results of own calls that the program did not live to see. The client's own calls are those
+/// it has seen, and their results are its to send.
+fn lost_results(done: &[Value], seen: &Value) -> Option<Value> {
+    let blocks = |message: &Value| message["content"].as_array().cloned().unwrap_or_default();
+    let all: Vec<Value> = done.iter().chain([seen]).flat_map(blocks).collect();
+    let ids = |field: &str, blocks: &[Value]| -> HashSet<String> {
+        blocks.iter().filter_map(|block| block[field].as_str().map(str::to_owned)).collect()
+    };
+    let (answered, theirs) = (ids("tool_use_id", &all), ids("id", &blocks(seen)));
+    let calls = done.iter().flat_map(blocks).filter(|block| block["type"] == "tool_use");
+    let is_lost = |id: &str| !answered.contains(id) && !theirs.contains(id);
+    let lost = calls.filter(|call| call["id"].as_str().is_some_and(is_lost)).map(|call| cut_off(&call["id"]));
+    let results: Vec<Value> = lost.collect();
+    (!results.is_empty()).then(|| json!({ "role": "user", "content": results }))
+}
+
+/// The result of a call that was cut off.
+pub fn cut_off(call: &Value) -> Value {
+    let content = json!([{ "type": "text", "text": CUT_OFF }]);
+    json!({ "type": "tool_result", "tool_use_id": call, "is_error": true, "content": content })
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -19,7 +19,7 @@ pub mod write;
 #[cfg(test)]
 mod tests;
 
-pub use conversation::{HistoryLine, OwnSteps, Script, script};
+pub use conversation::{HistoryLine, OwnSteps, Script, cut_off, script};
 pub use line::{Ask, BrokenLine, Line, Outcome, PermissionAsk, RequestId};
 pub use tool_server::{HeldCall, ServerAnswer, ToolServer, call_answer, call_failure};
 pub use tools::{AgentTools, ServedTool, result_content};

@@ -103,11 +103,6 @@ pub fn assistant(uuid: &str, model: &str, content: &Value) -> String {
     .to_string()
 }
 
-/// Chooses the model of the turns to come.
-pub fn set_model(id: &RequestId, model: &str) -> String {
-    control(id, &json!({ "subtype": "set_model", "model": model }))
-}
-
 /// Answers a request of the program.
 pub fn answer(id: &RequestId, response: &Value) -> String {
     json!({

@@ -35,7 +35,7 @@ mod wire;
 pub use reply::merge_choices;
 pub use stream_write::ChatWriter;
 
-use toolgate_model::{DialectId, Reply, Translated, TurnError, TurnRequest};
+use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
 use crate::{
     ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest, error_rest,
@@ -56,8 +56,14 @@ impl ClientDialect for OpenAiChat {
         ID
     }
 
-    fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         request::read(body)
+    }
+
+    fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
+        let mut losses = Losses::default();
+        pairing::repair(&mut request.messages, &mut losses); // T25
+        Ok(losses)
     }
 
     fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {

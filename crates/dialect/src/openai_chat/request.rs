@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolgate_model::{
     AssistantMessage, Block, CallId, CallKind, Delivery, Fields, Losses, Message, OutputFormat,
     ReasoningRequest, Retention, Sampling, SchemaFormat, SystemMessage, ToolOutcome, ToolResult, ToolResults,
-    Translated, TurnError, TurnRequest, UsageReport, UserMessage, pairing,
+    Translated, TurnError, TurnRequest, UsageReport, UserMessage,
 };
 
 use super::either::TextOr;
@@ -65,7 +65,6 @@ fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
         store,
         mut extra,
     } = wire;
-    let mut losses = Losses::default();
     let mut kept = Vec::from([marks::NATIVE]);
     let is_legacy = functions.is_some() || function_call.is_some();
     kept.extend(is_legacy.then_some(marks::LEGACY));
@@ -99,7 +98,7 @@ fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
     };
     let output = read_format(response_format, &mut extra, &mut kept);
     let delivery = read_delivery(stream, stream_options, &mut extra);
-    let mut request = TurnRequest::new(model, read_conversation(messages, &mut losses));
+    let mut request = TurnRequest::new(model, read_conversation(messages));
     request.tool_choice = tools::read_choice(tool_choice, function_call, parallel_tool_calls)?;
     request.tools = tools::read(tools, functions);
     request.max_output = max_output;
@@ -116,7 +115,7 @@ fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
     for mark in kept {
         request.extras.mark(ID, mark);
     }
-    Ok(Translated { value: request, losses })
+    Ok(Translated { value: request, losses: Losses::default() })
 }
 
 fn read_format(format: Option<FormatIn>, extra: &mut Fields, kept: &mut Vec<&'static str>) -> OutputFormat {
@@ -156,14 +155,12 @@ fn read_delivery(stream: Option<bool>, options: Option<StreamOptionsIn>, extra: 
     })
 }
 
-fn read_conversation(messages: Vec<MessageIn>, losses: &mut Losses) -> Vec<Message> {
+fn read_conversation(messages: Vec<MessageIn>) -> Vec<Message> {
     let mut conversation = Conversation::default();
     for message in messages {
         conversation.push(message);
     }
-    let mut messages = conversation.messages;
-    pairing::repair(&mut messages, losses); // T25
-    messages
+    conversation.messages
 }
 
 #[derive(Default)]

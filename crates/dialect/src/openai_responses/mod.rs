@@ -23,7 +23,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-use toolgate_model::{DialectId, Reply, Translated, TurnError, TurnRequest};
+use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
 use crate::{
     ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest, error_rest,
@@ -44,8 +44,16 @@ impl ClientDialect for OpenaiResponses {
         ID
     }
 
-    fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         request::read(body)
+    }
+
+    fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
+        let mut losses = Losses::default();
+        if request::is_self_contained(request) {
+            pairing::repair(&mut request.messages, &mut losses);
+        }
+        Ok(losses)
     }
 
     fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {

@@ -6,7 +6,7 @@ use toolgate_model::json::{Tagged, read_tagged};
 use toolgate_model::{
     Block, CallKind, Choice, CustomTool, Delivery, Extras, Fields, FunctionTool, JsonText, Losses, Message,
     Opaque, OutputFormat, Parallel, Part, ReasoningRequest, Retention, SchemaFormat, Tool, Translated,
-    TurnError, TurnRequest, UsageReport, UserMessage, pairing,
+    TurnError, TurnRequest, UsageReport, UserMessage,
 };
 
 use super::ID;
@@ -49,29 +49,25 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     request.previous = body.previous_response_id.map(Into::into);
     request.retention = body.store.map(|store| if store { Retention::Keep } else { Retention::Discard });
 
-    let mut losses = Losses::default();
-    if is_self_contained(&request.messages, &request, &extra) {
-        pairing::repair(&mut request.messages, &mut losses);
-    }
     // Marked even when empty: an absent `store` or `strict` means another thing here than elsewhere.
     request.extras = Extras::marked(ID, extra);
-    Ok(Translated { value: request, losses })
+    Ok(Translated { value: request, losses: Losses::default() })
 }
 
 /// True where every call must be in the request itself, and not in what the host has stored or folded away.
-fn is_self_contained(messages: &[Message], request: &TurnRequest, extra: &Fields) -> bool {
+pub(super) fn is_self_contained(request: &TurnRequest) -> bool {
     let refers = |block: &Block| match block {
         Block::Opaque(opaque) => ["item_reference", "compaction", "program"].contains(&opaque.kind.as_str()),
         Block::Text(_) | Block::Refusal(_) | Block::Reasoning(_) | Block::ToolCall(_) => false,
     };
-    let elsewhere = messages.iter().any(|message| match message {
+    let elsewhere = request.messages.iter().any(|message| match message {
         Message::Assistant(message) => message.content.iter().any(refers),
         Message::System(_) | Message::User(_) | Message::ToolResults(_) => false,
     });
     !elsewhere
         && request.previous.is_none()
-        && !extra.contains_key("conversation")
-        && !extra.contains_key("prompt")
+        && request.extras.field(ID, "conversation").is_none()
+        && request.extras.field(ID, "prompt").is_none()
 }
 
 #[derive(Deserialize)]

@@ -49,17 +49,17 @@ pub(crate) fn answer(
     let (head, body) = request.into_parts();
     let checked = check_media_type(&head.headers);
     let session = head.headers.get(prepare::SESSION).cloned();
-    let asking = Asking { api, caller, headers: prepare::forwarded(&head.headers), session, body };
+    let asking = Asking { api, caller, headers: prepare::forwarded(&head.headers), session };
     async move {
         let outcome = match checked {
-            Ok(()) => reply(&worker, asking, &mut record).await,
+            Ok(()) => reply(&worker, asking, body, &mut record).await,
             Err(error) => Err(error),
         };
         respond_with(outcome, api, record)
     }
 }
 
-/// A request for a turn, not read yet.
+/// A request for a turn, but for its body.
 struct Asking {
     api: Api,
     caller: Caller,
@@ -67,7 +67,6 @@ struct Asking {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// The session it names.
     session: Option<HeaderValue>,
-    body: Incoming,
 }
 
 fn respond_with(outcome: Result<Reply, TurnError>, api: Api, mut record: TurnRecord) -> Response {
@@ -107,17 +106,16 @@ enum Reply {
     Stream(Box<Pending>),
 }
 
-async fn reply(worker: &Arc<Worker>, asking: Asking, record: &mut TurnRecord) -> Result<Reply, TurnError> {
-    let Asking { api, caller, headers, session, body } = asking;
+async fn reply(
+    worker: &Arc<Worker>,
+    mut asking: Asking,
+    body: Incoming,
+    record: &mut TurnRecord,
+) -> Result<Reply, TurnError> {
     let body = read_body(body, worker.shared.limits.body_bytes).await?;
-    let mut asked = prepare(worker, api, &caller, body, record)?;
-    asked.turn.headers = headers;
-    if asked.route.keeps_sessions() {
-        asked.turn.session = prepare::session(session.as_ref())?;
-        record.in_session(asked.turn.session.clone());
-    }
+    let mut asked = prepare(worker, &mut asking, body, record)?;
     if asked.turn.request.previous.is_some() {
-        Box::pin(recall(worker, &caller, &mut asked)).await?;
+        Box::pin(recall(worker, &asking.caller, &mut asked)).await?;
     }
     let mut start = samples::start(&asked)?;
     let opened = tokio::select! {

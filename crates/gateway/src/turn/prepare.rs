@@ -9,6 +9,7 @@ use toolgate_backend::{Route, SessionSlot, Turn};
 use toolgate_dialect::ReplyContext;
 use toolgate_model::{Retention, TurnError, TurnRequest, Usage, estimate};
 
+use super::Asking;
 use super::keep::{self, Keeper, Relayed};
 use super::record::TurnRecord;
 use crate::http::{Api, Caller};
@@ -71,18 +72,26 @@ impl Asked {
 /// Reads the request, lets it in and finds who answers.
 pub(super) fn prepare(
     worker: &Worker,
-    api: Api,
-    caller: &Caller,
+    asking: &mut Asking,
     body: Bytes,
     record: &mut TurnRecord,
 ) -> Result<Asked, TurnError> {
+    let Asking { api, caller, headers, session } = asking;
     let dialect = api.dialect();
-    let read = dialect.read_request(&body)?;
+    let mut read = dialect.read_unpaired(&body)?;
+    let route = worker.router.find(read.value.model.as_str());
+    let keeps_session = route.as_ref().is_ok_and(|route| route.keeps_sessions());
+    // What was said in a session before is not here: only who keeps it can tell which results have no call.
+    if !keeps_session || session.is_none() {
+        read.losses.append(dialect.pair(&mut read.value)?);
+    }
     let request = Arc::new(read.value);
     record.asked(&request.model, read.losses);
     caller.check_model(request.model.as_str())?;
-    let route = worker.router.find(request.model.as_str())?;
-    let wants_keeping = api == Api::Responses && request.retention != Some(Retention::Discard);
+    let route = route?;
+    let session = if keeps_session { session_slot(session.as_ref())? } else { SessionSlot::default() };
+    record.in_session(session.clone());
+    let wants_keeping = *api == Api::Responses && request.retention != Some(Retention::Discard);
     let keeper = wants_keeping.then(|| Keeper::new(caller.clone(), request.previous.clone()));
     let shown = Arc::clone(&request);
     let turn = Turn {
@@ -91,11 +100,11 @@ pub(super) fn prepare(
         dialect: dialect.id(),
         original: Some(body),
         model: None,
-        headers: Vec::new(),
+        headers: std::mem::take(headers),
         caller: caller.name(),
-        session: SessionSlot::default(),
+        session,
     };
-    Ok(Asked { api, turn, route, shown, now_seconds: record.at_seconds(), keeper })
+    Ok(Asked { api: *api, turn, route, shown, now_seconds: record.at_seconds(), keeper })
 }
 
 /// Brings back the conversation that a request continues by the id of its last reply.
@@ -119,7 +128,7 @@ pub(super) async fn recall(worker: &Worker, caller: &Caller, asked: &mut Asked) 
 }
 
 /// The session a client names, so that it need not send what was said there before (E3).
-pub(super) fn session(named: Option<&HeaderValue>) -> Result<SessionSlot, TurnError> {
+fn session_slot(named: Option<&HeaderValue>) -> Result<SessionSlot, TurnError> {
     const MAX_BYTES: usize = 128;
     let Some(named) = named else { return Ok(SessionSlot::new(None)) };
     let is_plain = |byte: &u8| byte.is_ascii_graphic();

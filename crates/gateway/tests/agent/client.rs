@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::gate::Gate;
+use crate::gate::{Answer, Gate};
 
 /// The API a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +40,8 @@ pub(crate) struct Client {
     pub(crate) said: Vec<Value>,
     pub(crate) tools: Vec<&'static str>,
     pub(crate) extra: Value,
+    /// Beside its content type: a key, a session.
+    pub(crate) headers: Vec<(&'static str, String)>,
 }
 
 /// What a client reads off a reply.
@@ -58,8 +60,15 @@ pub(crate) struct Reply {
 
 impl Client {
     pub(crate) fn new(api: Api, delivery: Delivery) -> Self {
-        let (history, said) = (Vec::new(), Vec::new());
-        Self { api, delivery, history, said, tools: vec!["get_weather", "get_time"], extra: json!({}) }
+        Self {
+            api,
+            delivery,
+            history: Vec::new(),
+            said: Vec::new(),
+            tools: vec!["get_weather", "get_time"],
+            extra: json!({}),
+            headers: Vec::new(),
+        }
     }
 
     /// Says something.
@@ -118,9 +127,16 @@ impl Client {
         reply
     }
 
+    /// Sends the whole history, whatever comes of it.
+    pub(crate) async fn send(&self, gate: &Gate) -> Answer {
+        let own = self.headers.iter().map(|(name, value)| (*name, value.as_str()));
+        let headers: Vec<(&str, &str)> = own.chain([("content-type", "application/json")]).collect();
+        gate.send(http::Method::POST, self.path(), &headers, self.body().to_string()).await
+    }
+
     /// Sends the whole history.
     pub(crate) async fn ask_once(&self, gate: &Gate) -> Reply {
-        let answer = gate.post(self.path(), &self.body()).await;
+        let answer = self.send(gate).await;
         let (status, session) = (answer.status(), answer.header("x-session-id").to_owned());
         let text = answer.text().await;
         assert_eq!(status, 200, "{text}");

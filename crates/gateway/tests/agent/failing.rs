@@ -27,6 +27,40 @@ async fn failures_of_the_models_host_keep_their_status() {
 }
 
 #[tokio::test]
+async fn a_failure_after_a_tool_call_keeps_its_status_and_the_result_is_not_lost() {
+    // agent 28
+    const TOO_LONG: &str = "prompt is too long: 250000 tokens > 200000 maximum";
+    const FAILURES: [(u16, &str, &str, Api, bool); 5] = [
+        (429, "rate_limit_error", "not today", Api::Messages, false),
+        (529, "overloaded_error", "too much", Api::Chat, true),
+        (400, "invalid_request_error", TOO_LONG, Api::Responses, false),
+        (400, "invalid_request_error", TOO_LONG, Api::Messages, true),
+        (500, "api_error", "it broke", Api::Chat, false),
+    ];
+    for program in programs() {
+        let stage = Stage::new(&program).await;
+        for (status, kind, message, api, killed) in FAILURES {
+            let mut client = Client::new(api, Delivery::Streamed);
+            stage.on(says(&[Piece::Call("toolu_1", "mcp__client__get_time", json!({}))]));
+            client.say(&stage.gate, &format!("go {status} {api:?}")).await;
+            if killed {
+                stage.kill_all();
+            }
+            client.add_results(&[("toolu_1", "12:00")]);
+            let error = json!({ "type": "error", "error": { "type": kind, "message": message } });
+            stage.on(Script::json(status, error));
+            let answer = client.send(&stage.gate).await;
+            let (found, text) = (answer.status(), answer.text().await);
+            assert_eq!(found, status, "{api:?}: {text}");
+            assert!(text.to_lowercase().contains(message.split(':').next().expect("words")), "{text}");
+            stage.on(says(&[Piece::Text("Noon.")]));
+            assert_eq!(client.ask(&stage.gate).await.text, "Noon.", "{status} {api:?}");
+            assert_eq!(stage.heard(), client.said[..3]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_broken_stream_ends_in_an_error_and_the_next_request_goes_on() {
     // M10
     for program in programs() {

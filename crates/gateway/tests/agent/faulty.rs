@@ -8,7 +8,12 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::client::{Api, Client, Delivery};
+use crate::people::People;
 use crate::stage::Stage;
+
+/// How long a program may say nothing.
+const SOON: Duration = Duration::from_millis(500);
+const LATER: Duration = Duration::from_mins(5);
 
 /// Reads the opening and takes it.
 const OPENED: &str = r#"read -r line
@@ -29,7 +34,8 @@ async fn check(script: &str, status: u16, told: &[&str]) {
     let folder = TempDir::new().expect("a folder");
     let stage = Stage::with(&program(&folder, script), |agent| {
         agent.pool.warm = 0;
-        agent.silence = Duration::from_millis(500);
+        // Only a program that hangs is given up soon: any other may be slow on a busy machine.
+        agent.silence = if status == 504 { SOON } else { LATER };
     })
     .await;
     let mut client = Client::new(Api::Messages, Delivery::Whole);
@@ -77,4 +83,68 @@ async fn a_program_that_prints_rubbish_is_ended() {
 async fn a_program_that_refuses_its_opening_says_why() {
     let refusal = OPENED.replace("\"success\"", "\"error\",\"error\":\"no such setting\"");
     check(&format!("{refusal}sleep 1000"), 502, &["no such setting", "toolgate doctor"]).await;
+}
+
+/// Asks whether it may run something, says what it was told, and says no more.
+const ASKING: &str = r#"printf '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"}}}\n'
+read -r line
+case "$line" in *'"allow"'*) text=allowed ;; *) text=denied ;; esac
+printf '{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"%s"}\n' "$text"
+sleep 1000
+"#;
+
+#[tokio::test]
+async fn a_program_that_waits_for_a_person_does_not_hang() {
+    // agent 21: the person takes longer than a program may say nothing
+    const SILENCE: Duration = Duration::from_secs(2);
+    let folder = TempDir::new().expect("a folder");
+    let (mut people, decider) = People::new();
+    let stage = Stage::set(&program(&folder, &format!("{OPENED}{ASKING}")), |setting| {
+        setting.agent.pool.warm = 0;
+        setting.agent.silence = SILENCE;
+        setting.surroundings.decider = Some(decider);
+    })
+    .await;
+    let mut client = Client::new(Api::Messages, Delivery::Whole);
+    let (reply, ()) = tokio::join!(client.say(&stage.gate, "go"), async {
+        let mut asked = people.asked().await;
+        let withdrawn = tokio::time::timeout(2 * SILENCE, asked.is_withdrawn()).await;
+        assert!(withdrawn.is_err(), "the question waits on");
+        asked.allow(Vec::new());
+    });
+    assert_eq!(reply.text, "allowed");
+}
+
+/// Calls a tool of the client, gives up waiting for it at once, and still takes a history that has the result.
+const GIVING_UP: &str = r#"event() { printf '{"type":"stream_event","parent_tool_use_id":null,"event":%s}\n' "$1"; }
+message() {
+  event '{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}'
+  event "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":$1}"
+  event '{"type":"content_block_stop","index":0}'
+  event "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"$2\"},\"usage\":{\"output_tokens\":1}}"
+  event '{"type":"message_stop"}'
+}
+result() { printf '{"type":"result","subtype":"success","num_turns":%s,%s}\n' "$1" "$2"; }
+answer() { case "$line" in
+  *'"shouldQuery":false'*) result 0 '"is_error":false' ;;
+  *'"type":"assistant"'*) ;;
+  *tool_result*) message '{"type":"text","text":"Noon."}' end_turn; result 1 '"is_error":false' ;;
+  *) message '{"type":"tool_use","id":"toolu_1","name":"mcp__client__get_time","input":{}}' tool_use
+     result 1 '"is_error":true,"api_error_status":529,"result":"overloaded"' ;;
+esac; }
+answer
+while read -r line; do answer; done
+"#;
+
+#[tokio::test]
+async fn a_turn_that_fails_while_it_waits_for_its_client_goes_on_elsewhere() {
+    // agent 28: the failure comes after the turn ended on a tool call
+    let folder = TempDir::new().expect("a folder");
+    let script = format!("{OPENED}{GIVING_UP}");
+    let stage = Stage::with(&program(&folder, &script), |agent| agent.pool.warm = 0).await;
+    let mut client = Client::new(Api::Messages, Delivery::Streamed);
+    let reply = client.say(&stage.gate, "go").await;
+    assert_eq!(reply.calls.len(), 1, "{reply:?}");
+    stage.until_no_process_is_left().await;
+    assert_eq!(client.answer(&stage.gate, &[("toolu_1", "12:00")]).await.text, "Noon.");
 }

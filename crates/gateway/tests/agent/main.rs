@@ -7,9 +7,17 @@
 //! of those that one of them did.
 
 #[cfg(test)]
+mod apart;
+#[cfg(test)]
+mod asking;
+#[cfg(test)]
+mod callers;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod client;
+#[cfg(test)]
+mod clock;
 #[cfg(test)]
 mod data;
 #[cfg(test)]
@@ -22,6 +30,8 @@ mod faulty;
 #[expect(dead_code, reason = "shared with the tests of other back ends, which use the rest")]
 mod gate;
 #[cfg(test)]
+mod isolation;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod offers;
@@ -30,8 +40,14 @@ mod own_tools;
 #[cfg(test)]
 mod parts;
 #[cfg(test)]
+mod people;
+#[cfg(test)]
 mod remembering;
 #[cfg(test)]
 mod resuming;
 #[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod stage;
+#[cfg(test)]
+mod wording;

@@ -1,8 +1,10 @@
-//! What is offered to the agent: every tool from the first request on, as the client wrote it, and nothing of the host.
+//! What is offered to the agent: every tool from the first request on, as the client wrote it, and what it changes in the middle.
 
 use serde_json::{Value, json};
+use toolgate_backend::config::{AgentName, Builtins, Via};
 
 use crate::client::{Api, Client, Delivery};
+use crate::gate::route;
 use crate::stage::{Piece, Stage, programs, says};
 
 /// More than the program would show at once if it were left to choose.
@@ -78,26 +80,58 @@ async fn tools_may_change_in_the_middle_and_nothing_said_is_lost() {
 }
 
 #[tokio::test]
-async fn files_that_instruct_a_person_s_own_agent_do_not_reach_this_one() {
-    // agent 29
+async fn the_model_may_change_in_the_middle_and_nothing_is_lost() {
+    // agent 20: not even what the agent did by itself under the other model
     for program in programs() {
-        let stage = Stage::new(&program).await;
-        let work = stage.workdir();
-        std::fs::create_dir_all(work.join(".claude")).expect("a folder");
-        let server = json!({ "mcpServers": { "leaked-marker": { "command": "false" } } }).to_string();
-        let hook = json!([{ "hooks": [{ "type": "command", "command": "echo leaked-marker" }] }]);
-        let settings = json!({ "hooks": { "UserPromptSubmit": hook } }).to_string();
-        for (file, text) in [
-            ("CLAUDE.md", "leaked-marker"),
-            (".mcp.json", server.as_str()),
-            (".claude/settings.json", settings.as_str()),
-        ] {
-            std::fs::write(work.join(file), text).expect("a file");
-        }
+        let stage = Stage::set(&program, |setting| {
+            setting.agent.builtins = Builtins::These(vec!["Read".to_owned()]);
+            let via = Via::Agent(AgentName::new("claude"));
+            let mut large = route("agent-large", std::slice::from_ref(&via));
+            large.targets[0].model = Some("the-large-one".to_owned());
+            setting.models.push(large);
+        })
+        .await;
+        let note = stage.workdir().join("note.txt");
+        std::fs::write(&note, "the note says 42").expect("a file");
+        let read = json!({ "file_path": note.display().to_string() });
+        let mut client = Client::new(Api::Messages, Delivery::Whole);
+        stage.on(says(&[Piece::Text("I read."), Piece::Call("toolu_r", "Read", read)]));
+        stage.on(says(&[Piece::Call("toolu_a", "mcp__client__get_time", json!({}))]));
+        client.say(&stage.gate, "go").await;
+        client.extra = json!({ "model": "agent-large" });
+        stage.on(says(&[Piece::Text("Noon.")]));
+        client.answer(&stage.gate, &[("toolu_a", "12:00")]).await;
+        let heard = stage.heard();
+        let asked = stage.asked().pop().expect("a question").json();
+        assert_eq!(asked["model"], "the-large-one");
+        assert!(heard[2].to_string().contains("the note says 42"), "{heard:?}");
+        assert_eq!(heard[4]["content"], client.said[2]["content"]);
+        client.extra = json!({});
         stage.on(says(&[Piece::Text("Yes.")]));
-        Client::new(Api::Messages, Delivery::Whole).say(&stage.gate, "go").await;
-        let asked = stage.asked();
-        assert!(!String::from_utf8_lossy(&asked[0].body).contains("leaked-marker"));
-        assert_eq!(asked.len(), 1);
+        client.say(&stage.gate, "Sure?").await;
+        assert_ne!(stage.asked().pop().expect("a question").json()["model"], "the-large-one");
+        assert_eq!(stage.heard()[..5], heard);
+        assert_eq!(stage.asked().len(), 4);
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_is_different_in_every_request_of_a_client_is_no_instruction() {
+    // T29: Claude Code as the client; the process that knows the conversation is still found
+    for program in programs() {
+        let stage = Stage::with(&program, |agent| agent.pool.warm = 0).await;
+        let mut client = Client::new(Api::Messages, Delivery::Whole);
+        let mut processes = Vec::new();
+        for number in 0..2 {
+            let line = format!("x-anthropic-billing-header: cc_version=1; cch=marker{number};");
+            let texts = [line.as_str(), "Be brief."].map(|text| json!({ "type": "text", "text": text }));
+            client.extra = json!({ "system": texts });
+            stage.on(says(&[Piece::Text("Yes.")]));
+            client.say(&stage.gate, "go").await;
+            let system = stage.asked().pop().expect("a question").json()["system"].to_string();
+            assert!(system.contains("Be brief.") && !system.contains("marker"), "{system}");
+            processes.push(stage.processes());
+        }
+        assert_eq!(processes[0], processes[1]);
     }
 }

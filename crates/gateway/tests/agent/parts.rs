@@ -129,3 +129,24 @@ async fn a_result_that_comes_when_its_process_sleeps_is_as_good_as_any() {
         stage.until_no_process_is_left().await;
     }
 }
+
+#[tokio::test]
+async fn a_call_that_the_client_talks_past_is_told_as_not_run() {
+    for program in programs() {
+        let stage = Stage::new(&program).await;
+        for api in [Api::Messages, Api::Chat, Api::Responses] {
+            let mut client = Client::new(api, Delivery::Whole);
+            stage.on(says(&[Piece::Call("toolu_a", WEATHER, json!({}))]));
+            client.say(&stage.gate, &format!("go {api:?}")).await;
+            stage.on(says(&[Piece::Text("Then not.")]));
+            client.say(&stage.gate, "Never mind.").await;
+            let content = stage.heard()[2]["content"].clone();
+            assert_eq!(
+                (&content[0]["tool_use_id"], &content[0]["is_error"]),
+                (&json!("toolu_a"), &json!(true))
+            );
+            assert!(content[0].to_string().contains("did not run"), "{api:?}: {content}");
+            assert_eq!(content[1]["text"], "Never mind.", "{api:?}: {content}");
+        }
+    }
+}

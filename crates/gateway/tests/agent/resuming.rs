@@ -1,8 +1,13 @@
 //! Whatever dies, the conversation goes on.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::json;
+use toolgate_backend::config::Builtins;
 
 use crate::client::{ALL, Api, Client, Delivery};
+use crate::clock::StandingClock;
 use crate::stage::{Piece, Stage, programs, says, start_message};
 
 const WEATHER: &str = "mcp__client__get_weather";
@@ -31,21 +36,41 @@ async fn a_killed_process_between_call_and_result_is_not_noticed() {
 }
 
 #[tokio::test]
-async fn a_restarted_gateway_goes_on_from_the_clients_history() {
-    // X2, E5, agent 18, M9
+async fn a_restarted_gateway_goes_on_from_the_clients_history_hours_later() {
+    // X2, E5, agent 10, 18, M9: calls and results are still calls and results, and nothing is told as text
     for program in programs() {
-        let mut stage = Stage::new(&program).await;
-        let mut client = Client::new(Api::Chat, Delivery::Streamed);
-        stage.on(says(&[Piece::Text("Hm."), Piece::Call("toolu_a", WEATHER, json!({"city": "Rome"}))]));
-        client.say(&stage.gate, "Rome?").await;
-        stage.restart().await;
-        stage.on(says(&[Piece::Text("Warm.")]));
-        client.answer(&stage.gate, &[("toolu_a", "20 C")]).await;
-        assert_eq!(stage.heard(), client.said[..client.said.len() - 1]);
-        stage.on(says(&[Piece::Text("Yes.")]));
-        client.say(&stage.gate, "Sure?").await;
-        assert_eq!(stage.heard(), client.said[..client.said.len() - 1]);
-        assert_eq!(stage.asked().len(), 3);
+        for (api, delivery) in [(Api::Messages, Delivery::Whole), (Api::Responses, Delivery::Streamed)] {
+            let clock = Arc::new(StandingClock::default());
+            let mut stage = Stage::set(&program, |setting| {
+                setting.surroundings.clock = Arc::clone(&clock) as _;
+                setting.agent.builtins = Builtins::These(vec!["Read".to_owned()]);
+            })
+            .await;
+            let note = stage.workdir().join("note.txt");
+            std::fs::write(&note, "the note").expect("a file");
+            let read = json!({ "file_path": note.display().to_string() });
+            let mut client = Client::new(api, delivery);
+            stage.on(says(&[Piece::Text("Hm."), Piece::Call("toolu_r", "Read", read.clone())]));
+            stage.on(says(&[Piece::Call("toolu_a", WEATHER, json!({"city": "Rome"}))]));
+            client.say(&stage.gate, "Rome?").await;
+
+            clock.forward(Duration::from_hours(26));
+            stage.restart().await;
+            stage.on(says(&[Piece::Text("Warm.")]));
+            client.answer(&stage.gate, &[("toolu_a", "20 C")]).await;
+            let heard = stage.heard();
+            let own = &heard[1..3];
+            assert_eq!(own[0]["content"][1]["name"], "Read", "{heard:?}");
+            assert!(own[1]["content"][0].to_string().contains("the note"), "{heard:?}");
+            let without_own = [&heard[..1], &heard[3..]].concat();
+            assert_eq!(without_own[2..], client.said[2..3], "{api:?} {delivery:?}");
+
+            stage.restart_elsewhere().await;
+            stage.on(says(&[Piece::Text("Yes.")]));
+            client.say(&stage.gate, "Sure?").await;
+            assert_eq!(stage.heard(), client.said[..client.said.len() - 1], "{api:?} {delivery:?}");
+            assert_eq!(stage.asked().len(), 4);
+        }
     }
 }
 

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolgate_backend::config::{AgentConfig, AgentName, BackendConfig, Builtins, Via};
+use toolgate_backend::config::{AgentConfig, AgentName, BackendConfig, Builtins, ModelRoute, Via};
 use toolgate_gateway::approval::{ApprovalConfig, Rule, Rules};
 use toolgate_gateway::config::GatewayConfig;
 use toolgate_testkit::{Received, Script, ScriptedUpstream};
 
-use crate::gate::{Gate, config, route};
+use crate::gate::{Gate, Surroundings, config, route};
 
 /// The longest a test waits for processes to end.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -41,18 +41,41 @@ pub(crate) struct Stage {
     pub(crate) model: ScriptedUpstream,
     answers: Arc<Mutex<VecDeque<Script>>>,
     forgotten: AtomicUsize,
-    agent: AgentConfig,
-    config: GatewayConfig,
+    setting: Setting,
     folder: TempDir,
+}
+
+/// What a test may choose.
+pub(crate) struct Setting {
+    pub(crate) agent: AgentConfig,
+    pub(crate) config: GatewayConfig,
+    pub(crate) models: Vec<ModelRoute>,
+    pub(crate) surroundings: Surroundings,
 }
 
 impl Stage {
     pub(crate) async fn new(program: &Path) -> Self {
-        Self::with(program, |_| ()).await
+        Self::set(program, |_| ()).await
     }
 
     /// With an agent changed as the test needs it.
     pub(crate) async fn with(program: &Path, change: impl FnOnce(&mut AgentConfig)) -> Self {
+        Self::set(program, |setting| change(&mut setting.agent)).await
+    }
+
+    /// With rules for the agent's own tools.
+    pub(crate) async fn with_rules(program: &Path, tools: &[&str], rules: &[&str]) -> Self {
+        Self::set(program, |setting| {
+            setting.agent.builtins = Builtins::These(tools.iter().map(|tool| (*tool).to_owned()).collect());
+            let rules = rules.iter().map(|rule| Rule::parse(rule).expect("a rule")).collect();
+            setting.config.approvals =
+                ApprovalConfig { timeout: Duration::from_millis(100), rules: Rules::new(rules) };
+        })
+        .await
+    }
+
+    /// With anything changed as the test needs it.
+    pub(crate) async fn set(program: &Path, change: impl FnOnce(&mut Setting)) -> Self {
         let model = ScriptedUpstream::start().await;
         let folder = TempDir::new().expect("a folder");
         let mut agent = AgentConfig::new("claude", program.to_owned(), folder.path().to_owned());
@@ -64,24 +87,14 @@ impl Stage {
         ] {
             agent.env.push((name.to_owned(), value.to_owned().into()));
         }
-        change(&mut agent);
-        Self::over(model, agent, folder, config())
+        let models =
+            vec![route("agent", &[Via::Agent(AgentName::new("claude"))]), route("demo", &[Via::Demo])];
+        let mut setting = Setting { agent, config: config(), models, surroundings: Surroundings::default() };
+        change(&mut setting);
+        Self::over(model, setting, folder)
     }
 
-    /// With rules for the agent's own tools.
-    pub(crate) async fn with_rules(program: &Path, tools: &[&str], rules: &[&str]) -> Self {
-        let mut stage = Self::with(program, |agent| {
-            agent.builtins = Builtins::These(tools.iter().map(|tool| (*tool).to_owned()).collect());
-        })
-        .await;
-        let rules = rules.iter().map(|rule| Rule::parse(rule).expect("a rule")).collect();
-        stage.config.approvals =
-            ApprovalConfig { timeout: Duration::from_millis(100), rules: Rules::new(rules) };
-        stage.restart().await;
-        stage
-    }
-
-    fn over(model: ScriptedUpstream, agent: AgentConfig, folder: TempDir, config: GatewayConfig) -> Self {
+    fn over(model: ScriptedUpstream, setting: Setting, folder: TempDir) -> Self {
         let answers: Arc<Mutex<VecDeque<Script>>> = Arc::default();
         let queue = Arc::clone(&answers);
         model.always(move |request| {
@@ -96,8 +109,8 @@ impl Stage {
                 Script::json(400, json!({ "error": { "message": message } }))
             })
         });
-        let gate = start(&agent, &config);
-        Self { config, gate, model, answers, forgotten: AtomicUsize::new(0), agent, folder }
+        let gate = start(&setting);
+        Self { setting, gate, model, answers, forgotten: AtomicUsize::new(0), folder }
     }
 
     /// What the model answers next.
@@ -107,13 +120,19 @@ impl Stage {
 
     /// The gateway as it is after a restart: nothing of the old one is left but its store.
     pub(crate) async fn restart(&mut self) {
-        let old = std::mem::replace(&mut self.gate, start(&self.agent, &self.config));
+        let old = std::mem::replace(&mut self.gate, start(&self.setting));
         old.running.stop().await.expect("it stops");
+    }
+
+    /// The same on a machine that has never heard of anything.
+    pub(crate) async fn restart_elsewhere(&mut self) {
+        self.setting.surroundings.store = Surroundings::default().store;
+        self.restart().await;
     }
 
     /// The processes of this agent, as the system lists them.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        processes(&self.agent)
+        processes(&self.setting.agent)
     }
 
     /// Ends every process of the agent as the hardest fault would.
@@ -127,7 +146,7 @@ impl Stage {
     /// Stops the gateway; the rest stays to be looked at.
     pub(crate) async fn stop(self) -> Stopped {
         self.gate.running.stop().await.expect("it stops");
-        Stopped { agent: self.agent, _folder: self.folder }
+        Stopped { agent: self.setting.agent, _folder: self.folder }
     }
 
     /// Returns when the system lists no process of the agent any more.
@@ -142,7 +161,12 @@ impl Stage {
 
     /// Where the agent works.
     pub(crate) fn workdir(&self) -> PathBuf {
-        self.agent.folder()
+        self.setting.agent.folder()
+    }
+
+    /// Its private home.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.setting.agent.folder.clone()
     }
 
     /// What the model was asked to answer so far.
@@ -188,13 +212,13 @@ fn processes(agent: &AgentConfig) -> Vec<u32> {
     .collect()
 }
 
-fn start(agent: &AgentConfig, config: &GatewayConfig) -> Gate {
+fn start(setting: &Setting) -> Gate {
     let backends = BackendConfig {
-        agents: vec![agent.clone()],
-        models: vec![route("agent", &[Via::Agent(AgentName::new("claude"))]), route("demo", &[Via::Demo])],
+        agents: vec![setting.agent.clone()],
+        models: setting.models.clone(),
         ..BackendConfig::default()
     };
-    Gate::start(config, backends)
+    Gate::start_in(&setting.config, backends, setting.surroundings.clone())
 }
 
 /// A message without what the program adds for itself: notes, cache marks and the prefix of tool names.

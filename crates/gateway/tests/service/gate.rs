@@ -13,12 +13,12 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolgate_backend::ModelPattern;
 use toolgate_backend::config::{
     BackendConfig, ModelRoute, Retry, Target, Tools, UpstreamConfig, UpstreamName, Via,
 };
+use toolgate_backend::{Decider, ModelPattern};
 use toolgate_gateway::config::GatewayConfig;
-use toolgate_gateway::{Gateway, Parts, Running, SystemClock};
+use toolgate_gateway::{Clock, Gateway, Parts, Running, SystemClock};
 use toolgate_state::{MemoryStore, Store, UsageLog};
 use toolgate_testkit::ScriptedUpstream;
 
@@ -67,9 +67,32 @@ pub(crate) fn route(pattern: &str, vias: &[Via]) -> ModelRoute {
     ModelRoute { pattern: ModelPattern::new(pattern), targets, tools: Tools::Native }
 }
 
+/// What a gateway works with: usually an empty store, the machine's clock, and the operator's rules.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Who decides about the agents' tools, in place of the rules.
+    pub(crate) decider: Option<Arc<dyn Decider>>,
+}
+
+impl Default for Surroundings {
+    fn default() -> Self {
+        Self { store: Arc::new(MemoryStore::new()), clock: Arc::new(SystemClock), decider: None }
+    }
+}
+
 impl Gate {
     pub(crate) fn start(config: &GatewayConfig, backends: BackendConfig) -> Self {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        Self::start_in(config, backends, Surroundings::default())
+    }
+
+    pub(crate) fn start_in(
+        config: &GatewayConfig,
+        backends: BackendConfig,
+        surroundings: Surroundings,
+    ) -> Self {
+        let Surroundings { store, clock, decider } = surroundings;
         let (usage, worker) = UsageLog::new(Arc::clone(&store) as _);
         #[expect(
             clippy::disallowed_methods,
@@ -77,8 +100,12 @@ impl Gate {
         )]
         drop(tokio::task::spawn(worker.run()));
         let listener = TcpListener::bind(config.listen).expect("a free port");
-        let parts = Parts { store: Arc::clone(&store), usage, clock: Arc::new(SystemClock) };
-        let gateway = Gateway::new(config, backends, parts).expect("a gateway");
+        let parts = Parts { store: Arc::clone(&store), usage, clock };
+        let gateway = match decider {
+            None => Gateway::new(config, backends, parts),
+            Some(decider) => Gateway::decided_by(config, backends, parts, |_| Arc::clone(&decider)),
+        };
+        let gateway = gateway.expect("a gateway");
         let running = gateway.start(&listener, CancellationToken::new()).expect("it starts");
         let client = Client::builder(TokioExecutor::new()).build_http();
         Self { running, store, client }

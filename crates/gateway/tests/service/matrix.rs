@@ -87,10 +87,18 @@ fn ends_in_error(client: &Client, stream: &str, message: &str, place: &str) {
 }
 
 /// Hosts that are given up soon.
-fn impatient(mut backends: BackendConfig) -> BackendConfig {
+fn impatient(backends: BackendConfig) -> BackendConfig {
+    let mut backends = impatient_later(backends);
+    for host in &mut backends.upstreams {
+        host.timeouts.first_event = Duration::from_millis(200);
+    }
+    backends
+}
+
+/// Hosts that are given up soon, but not before their first words.
+fn impatient_later(mut backends: BackendConfig) -> BackendConfig {
     for host in &mut backends.upstreams {
         host.timeouts.idle = Duration::from_millis(50);
-        host.timeouts.first_event = Duration::from_millis(200);
     }
     backends
 }
@@ -152,10 +160,10 @@ async fn the_host_sends_half_a_frame() {
 async fn the_host_falls_silent() {
     let stalls = Misfortune {
         asked: &[Streamed],
-        script: |host, _| host.begun().stall(),
+        script: |host, _| host.begun().in_one_write().stall(),
         told: Told::Event("said nothing"),
     };
-    check_with(stalls, impatient).await;
+    check_with(stalls, impatient_later).await;
     let stalls = Misfortune {
         asked: &[Whole],
         script: |_, _| json_head().stall(),

@@ -215,7 +215,7 @@ async fn a_whole_reply_that_breaks_off_is_an_error() {
 #[tokio::test]
 async fn a_stall_in_the_middle_of_a_stream_ends_in_an_error_event() {
     let upstream = ScriptedUpstream::start().await;
-    upstream.on(replies::head(Script::sse()).stall());
+    upstream.on(replies::head(Script::sse()).in_one_write().stall());
     let mut backends = backends(&upstream);
     backends.upstreams[0].timeouts.idle = Duration::from_millis(30);
     let gate = Gate::start(&config(), backends);

@@ -111,6 +111,21 @@ impl Script {
         self
     }
 
+    /// The same with all bytes so far in one write: nothing can come between them, on a slow machine neither.
+    #[must_use]
+    pub fn in_one_write(mut self) -> Self {
+        let mut bytes = Vec::new();
+        let steps = std::mem::take(&mut self.steps);
+        for step in steps {
+            match step {
+                Step::Send(more) => bytes.extend_from_slice(&more),
+                Step::Gate(_) | Step::Stall | Step::Cut => self.steps.push_back(step),
+            }
+        }
+        self.steps.push_front(Step::Send(Bytes::from(bytes)));
+        self
+    }
+
     /// The steps so far.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter()
