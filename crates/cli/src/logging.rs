@@ -7,6 +7,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::LogFormat;
 use crate::environment::Environment;
+use crate::log_line::HumanLine;
 use crate::log_writer::LogWriter;
 
 /// Starts logging; flush what it gives before the program ends. `TOOLGATE_LOG` says what: `debug`, or a filter such as `toolgate_backend=debug`.
@@ -16,9 +17,11 @@ pub(crate) fn start(format: LogFormat, environment: &Environment) -> anyhow::Res
         .with_context(|| format!("TOOLGATE_LOG is \"{wanted}\": write warn, info or debug"))?;
     let colours = io::stderr().is_terminal() && environment.variable("NO_COLOR").is_none();
     let writer = LogWriter::start().context("starting the log: the system gave no thread")?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer.clone());
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer.clone()).with_ansi(colours);
     let started = match format {
-        LogFormat::Human => lines.with_ansi(colours).with_target(false).try_init(),
+        LogFormat::Human if colours => lines.event_format(HumanLine::coloured()).try_init(),
+        LogFormat::Human => lines.event_format(HumanLine::plain()).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
     started.map_err(|cause| anyhow::anyhow!("starting the log: {cause}"))?;

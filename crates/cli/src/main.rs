@@ -14,6 +14,8 @@ mod environment;
 mod housekeeping;
 mod import;
 mod keys;
+mod log_line;
+mod log_time;
 mod log_writer;
 mod logging;
 mod serve;

@@ -1,6 +1,10 @@
 //! A tool's schema as hosts of every dialect take it (T24): an object with a `type`, no choice at its root, and no
 //! references. A schema that is like that already goes out byte for byte (T37).
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny};
 use serde_json::{Value, json};
 use toolgate_model::references::{Inlined, Meaning, inlined};
 use toolgate_model::{Fields, JsonText, Losses};
@@ -13,6 +17,9 @@ const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitio
 /// The schema for a host of another dialect than the client's.
 pub(crate) fn for_host(tool: &str, schema: Option<&JsonText>, losses: &mut Losses) -> JsonText {
     let Some(schema) = schema else { return JsonText::from_value(&empty()) };
+    if is_fit(schema.as_str()) {
+        return schema.clone();
+    }
     let value = schema.to_value();
     let (text, value) = match inlined(&value) {
         Some(Inlined { schema: flat, meaning: Meaning::Same }) => (JsonText::from_value(&flat), flat),
@@ -40,6 +47,42 @@ pub(crate) fn for_host(tool: &str, schema: Option<&JsonText>, losses: &mut Losse
         }
     }
     JsonText::from_value(&Value::Object(fixed))
+}
+
+/// True where it can be seen without reading all of the schema that hosts take it as it is. Clients send dozens of
+/// tools with every request, and nearly all of them are so.
+fn is_fit(schema: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Root<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+        #[serde(default, rename = "anyOf")]
+        any_of: Presence,
+        #[serde(default, rename = "oneOf")]
+        one_of: Presence,
+        #[serde(default, rename = "allOf")]
+        all_of: Presence,
+    }
+    // The keyword could be written with escapes.
+    let may_refer = schema.contains("$ref") || schema.contains("\\u00");
+    let Ok(Root { kind, any_of, one_of, all_of }) = serde_json::from_str(schema) else { return false };
+    kind == "object"
+        && !may_refer
+        && [any_of, one_of, all_of].iter().all(|choice| *choice == Presence::Absent)
+}
+
+/// Whether a field is there, whatever its value.
+#[derive(Default, PartialEq)]
+enum Presence {
+    #[default]
+    Absent,
+    Present,
+}
+
+impl<'de> Deserialize<'de> for Presence {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self::Present)
+    }
 }
 
 /// The schema without these keywords, each reported. Names that its author chose may be called like them.
@@ -119,4 +162,40 @@ fn object(value: Option<&Value>) -> Fields {
 
 fn array(value: Option<&Value>) -> Vec<Value> {
     value.and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: &str, expected: &str) {
+        let text = JsonText::parse(schema).expect("a JSON text");
+        assert_eq!(for_host("t", Some(&text), &mut Losses::default()).as_str(), expected);
+    }
+
+    #[test]
+    fn a_schema_that_is_fit_stays_as_it_is() {
+        for schema in [
+            r#"{ "type":"object", "properties": {"a":{"anyOf":[{"type":"null"}]}} }"#,
+            r#"{"properties":{"anyOf":{"type":"string","description":"a \"b\"\n"}},"type":"object"}"#,
+            r#"{"type":"object","$defs":{"a":{"type":"string"}}}"#,
+        ] {
+            assert!(is_fit(schema), "{schema}");
+            check(schema, schema);
+        }
+    }
+
+    #[test]
+    fn all_others_are_read_whole() {
+        let flat = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
+        for reference in [r##"{"$ref":"#/$defs/x"}"##, r##"{"\u0024ref":"#/$defs/x"}"##] {
+            let defs = r#""$defs":{"x":{"type":"string"}}"#;
+            check(&format!(r#"{{"type":"object","properties":{{"a":{reference}}},{defs}}}"#), flat);
+        }
+        check(r#"{"type":"object","anyOf":null}"#, r#"{"type":"object"}"#);
+        check(r#"{"type":["object","null"]}"#, r#"{"type":"object"}"#);
+        check(r#"{"properties":{}}"#, r#"{"type":"object","properties":{}}"#);
+        check("[]", r#"{"type":"object","properties":{}}"#);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::RwLock;
@@ -13,6 +13,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use toolgate_model::Usage;
+
+use crate::http::Api;
 
 /// How many models are counted by their own names. A pattern lets clients choose names, and each is a row for ever.
 const MAX_MODELS: usize = 200;
@@ -30,11 +32,25 @@ pub(crate) struct Metrics {
     losses: Family<DialectLabels, Counter>,
     recoveries: Family<RecoveryLabels, Counter>,
     models: RwLock<HashSet<Arc<str>>>,
+    messages: Rows,
+    chat: Rows,
+    responses: Rows,
+}
+
+/// What every turn of one API is counted in: looked up with the first turn and kept at hand from then on.
+#[derive(Default)]
+struct Rows {
+    duration: OnceLock<Histogram>,
+    first_event: OnceLock<Histogram>,
+    input: OnceLock<Counter>,
+    cache_read: OnceLock<Counter>,
+    cache_write: OnceLock<Counter>,
+    output: OnceLock<Counter>,
 }
 
 /// What is counted of a turn.
 pub(crate) struct FinishedTurn<'a> {
-    pub(crate) dialect: &'static str,
+    pub(crate) api: Api,
     /// `None` where nobody answered: a name that was only asked for is no label.
     pub(crate) model: Option<&'a str>,
     pub(crate) status: u16,
@@ -83,6 +99,9 @@ impl Metrics {
             losses: Family::default(),
             recoveries: Family::default(),
             models: RwLock::default(),
+            messages: Rows::default(),
+            chat: Rows::default(),
+            responses: Rows::default(),
         };
         let registry = &mut metrics.registry;
         registry.register("requests", "Turns by client dialect, model and status", metrics.requests.clone());
@@ -108,12 +127,18 @@ impl Metrics {
 
     /// Counts a turn that is over.
     pub(crate) fn count(&self, turn: &FinishedTurn<'_>) {
-        let FinishedTurn { dialect, model, status, duration, first_event, usage, losses, recoveries } = *turn;
+        let FinishedTurn { api, model, status, duration, first_event, usage, losses, recoveries } = *turn;
+        let dialect = api.name();
+        let rows = self.rows(api);
         let model = model.map(|model| self.model(model)).unwrap_or_default();
         self.requests.get_or_create(&RequestLabels { dialect, model, status }).inc();
-        self.duration.get_or_create(&DialectLabels { dialect }).observe(duration.as_secs_f64());
+        let seconds = |family: &Family<DialectLabels, Histogram>| {
+            family.get_or_create_owned(&DialectLabels { dialect })
+        };
+        rows.duration.get_or_init(|| seconds(&self.duration)).observe(duration.as_secs_f64());
         if let Some(first_event) = first_event {
-            self.first_event.get_or_create(&DialectLabels { dialect }).observe(first_event.as_secs_f64());
+            let row = rows.first_event.get_or_init(|| seconds(&self.first_event));
+            row.observe(first_event.as_secs_f64());
         }
         if losses > 0 {
             self.losses.get_or_create(&DialectLabels { dialect }).inc_by(losses as u64);
@@ -123,13 +148,22 @@ impl Metrics {
         }
         let Some(usage) = usage else { return };
         let kinds = [
-            ("input", usage.input),
-            ("cache_read", usage.cache_read),
-            ("cache_write", usage.cache_write),
-            ("output", usage.output),
+            (&rows.input, "input", usage.input),
+            (&rows.cache_read, "cache_read", usage.cache_read),
+            (&rows.cache_write, "cache_write", usage.cache_write),
+            (&rows.output, "output", usage.output),
         ];
-        for (kind, count) in kinds.into_iter().filter(|(_, count)| *count > 0) {
-            self.tokens.get_or_create(&TokenLabels { dialect, kind }).inc_by(count);
+        for (row, kind, count) in kinds.into_iter().filter(|(_, _, count)| *count > 0) {
+            let row = row.get_or_init(|| self.tokens.get_or_create_owned(&TokenLabels { dialect, kind }));
+            row.inc_by(count);
+        }
+    }
+
+    fn rows(&self, api: Api) -> &Rows {
+        match api {
+            Api::Messages => &self.messages,
+            Api::Chat => &self.chat,
+            Api::Responses => &self.responses,
         }
     }
 
@@ -162,7 +196,7 @@ mod tests {
 
     fn turn<'a>(model: &'a str, recoveries: &'a [&'static str]) -> FinishedTurn<'a> {
         FinishedTurn {
-            dialect: "openai-chat",
+            api: Api::Chat,
             model: Some(model),
             status: 200,
             duration: Duration::from_millis(20),

@@ -125,10 +125,11 @@ impl TokenCount {
 
 impl Label {
     /// Takes the text, cut after [`MAX_LABEL_BYTES`] and then ended with an ellipsis to show it.
-    pub fn new(text: &str) -> Self {
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
         const ELLIPSIS: &str = "…";
+        let text = text.into();
         if text.len() <= MAX_LABEL_BYTES {
-            return Self(text.into());
+            return Self(text);
         }
         let kept = &text[..text.floor_char_boundary(MAX_LABEL_BYTES - ELLIPSIS.len())];
         Self(format!("{kept}{ELLIPSIS}").into())
@@ -137,6 +138,11 @@ impl Label {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The text, shared.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
     }
 }
 
@@ -161,8 +167,8 @@ mod tests {
     fn a_long_label_is_cut_between_characters_and_shows_it() {
         assert_eq!(Label::new("gpt-4o-mini").as_str(), "gpt-4o-mini");
         let longest = "x".repeat(MAX_LABEL_BYTES);
-        assert_eq!(Label::new(&longest).as_str(), longest);
-        let cut = Label::new(&"é".repeat(MAX_LABEL_BYTES));
+        assert_eq!(Label::new(longest.as_str()).as_str(), longest);
+        let cut = Label::new("é".repeat(MAX_LABEL_BYTES));
         assert_eq!(cut.as_str(), format!("{}…", "é".repeat(126)));
     }
 

@@ -22,8 +22,9 @@ pub const BATCH_RECORDS: usize = 256;
 /// The longest a record waits for others before it is written.
 pub const FLUSH_EVERY: Duration = Duration::from_millis(250);
 
-/// How often the worker looks for records while a batch fills; a shutdown waits no longer than this.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How often the worker looks for records while a batch fills: seldom, since each look wakes a thread. The queue holds
+/// more than comes in the meantime, and a shutdown waits no longer than this.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Tries to write one batch, [`FLUSH_EVERY`] apart, before it is given up.
 const WRITE_ATTEMPTS: u32 = 4;

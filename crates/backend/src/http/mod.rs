@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
 use serde::Deserialize;
 use toolgate_dialect::UpstreamDialect;
@@ -209,11 +209,9 @@ impl Inner {
         body: Bytes,
         accept: &'static str,
     ) -> Result<Response<Arriving>, TurnError> {
-        let mut own_headers = vec![(ACCEPT, HeaderValue::from_static(accept))];
-        if turn.dialect == self.dialect.id() {
-            own_headers.extend(turn.headers.iter().cloned());
-        }
-        let ask = Ask { uri, headers: &self.headers, own_headers, body };
+        let forwarded = if turn.dialect == self.dialect.id() { turn.headers.as_slice() } else { &[] };
+        let accept = HeaderValue::from_static(accept);
+        let ask = Ask { uri, headers: &self.headers, accept, forwarded, body };
         let response = self.pool.request(&ask).await.map_err(|error| self.host.unreachable(error))?;
         if response.status() == StatusCode::OK {
             return Ok(response);

@@ -1,6 +1,7 @@
 //! Watches a relayed reply. Nearly every frame is passed over after a look for three words.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use serde::Deserialize;
@@ -11,11 +12,13 @@ use super::stream_read::read_usage;
 use crate::frame::SseFrame;
 use crate::{Meter, MeterReading};
 
+/// The words. They are made ready once, for that costs more than a look.
+static TELLING: LazyLock<[Finder<'static>; 3]> =
+    LazyLock::new(|| ["\"usage\"", "\"finish_reason\"", "\"error\""].map(Finder::new));
+
 /// The meter of one reply.
+#[derive(Default)]
 pub(super) struct ChatMeter {
-    usage: Finder<'static>,
-    finish: Finder<'static>,
-    error: Finder<'static>,
     size: StreamSize,
     reading: MeterReading,
 }
@@ -42,16 +45,6 @@ impl StreamSize {
 }
 
 impl ChatMeter {
-    pub(super) fn new() -> Self {
-        Self {
-            usage: Finder::new("\"usage\""),
-            finish: Finder::new("\"finish_reason\""),
-            error: Finder::new("\"error\""),
-            size: StreamSize::default(),
-            reading: MeterReading::default(),
-        }
-    }
-
     fn look(&mut self, text: &str) {
         let Ok(seen) = serde_json::from_str::<Seen<'_>>(text) else { return };
         if let Some(usage) = seen.usage.or(seen.x_groq.and_then(|beside| beside.usage)).and_then(read_usage) {
@@ -79,7 +72,7 @@ impl Meter for ChatMeter {
         let tells = |finder: &Finder<'_>| {
             finder.find(bytes).is_some_and(|at| !is_null(bytes, at + finder.needle().len()))
         };
-        if tells(&self.usage) || tells(&self.finish) || tells(&self.error) {
+        if TELLING.iter().any(tells) {
             self.look(data);
         }
     }

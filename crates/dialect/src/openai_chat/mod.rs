@@ -118,7 +118,7 @@ impl UpstreamDialect for OpenAiChat {
     }
 
     fn meter(&self) -> Box<dyn Meter> {
-        Box::new(meter::ChatMeter::new())
+        Box::new(meter::ChatMeter::default())
     }
 }
 

@@ -1,7 +1,10 @@
 //! The three client APIs and the dialects they are spoken in.
 
+use std::sync::LazyLock;
+
 use http::Request;
 use toolgate_dialect::{ClientDialect, anthropic_messages, openai_chat, openai_responses};
+use toolgate_state::Label;
 use uuid::Uuid;
 
 /// A client API.
@@ -53,6 +56,18 @@ impl Api {
             Self::Messages => "anthropic-messages",
             Self::Chat => "openai-chat",
             Self::Responses => "openai-responses",
+        }
+    }
+
+    /// The dialect's name as a label, which all share.
+    pub(crate) fn label(self) -> Label {
+        static LABELS: LazyLock<[Label; 3]> =
+            LazyLock::new(|| [Api::Messages, Api::Chat, Api::Responses].map(|api| Label::new(api.name())));
+        let [messages, chat, responses] = &*LABELS;
+        match self {
+            Self::Messages => messages.clone(),
+            Self::Chat => chat.clone(),
+            Self::Responses => responses.clone(),
         }
     }
 

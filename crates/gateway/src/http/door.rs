@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, Request, Uri};
+use http::{HeaderName, Request, Uri};
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::caller::{Caller, Callers};
@@ -36,8 +36,8 @@ impl Door {
 
     /// Lets a request in and says who it comes from.
     pub(crate) fn open<B>(&self, request: &Request<B>, peer: Peer) -> Result<Caller, TurnError> {
-        let host = self.check_host(request)?;
-        check_origin(request.headers(), &host)?;
+        self.check_host(request)?;
+        check_origin(request)?;
         if request.uri().path() == "/healthz" {
             // Whoever watches the service needs no key.
             return Ok(Caller::nobody());
@@ -47,14 +47,18 @@ impl Door {
 
     /// A page of another site can make its own name point at us (DNS rebinding), but it cannot change the name its
     /// browser then sends: so we answer only to names we know.
-    fn check_host<B>(&self, request: &Request<B>) -> Result<Authority, TurnError> {
-        let named = match request.headers().get(HOST) {
-            Some(host) => Authority::try_from(host.as_bytes()).ok(),
-            None => request.uri().authority().cloned(),
-        };
-        let named = named.ok_or_else(|| forbidden("the request names no valid Host".to_owned()))?;
+    fn check_host<B>(&self, request: &Request<B>) -> Result<(), TurnError> {
+        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+        if let Some(Ok(address)) = host.map(str::parse::<SocketAddr>)
+            && self.is_our_address(address.ip())
+        {
+            // Most callers name an address and a port: nothing more has to be read.
+            return Ok(());
+        }
+        let named =
+            authority(request).ok_or_else(|| forbidden("the request names no valid Host".to_owned()))?;
         if self.is_ours(&named) {
-            return Ok(named);
+            return Ok(());
         }
         Err(forbidden(format!(
             "this gateway does not answer to the name `{}`; the operator can allow it with `hosts`",
@@ -68,21 +72,32 @@ impl Door {
             return true;
         }
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        if let Ok(address) = bare.parse::<IpAddr>() {
-            // Nobody can point an address elsewhere, so where we listen on all of them, each will do.
-            let listens_on = self.listen.ip() == address || self.listen.ip().is_unspecified();
-            if address.is_loopback() || listens_on {
-                return true;
-            }
+        if bare.parse::<IpAddr>().is_ok_and(|address| self.is_our_address(address)) {
+            return true;
         }
         let whole = named.as_str().to_ascii_lowercase();
         self.hosts.iter().any(|known| *known == host || *known == whole)
     }
+
+    /// Nobody can point an address elsewhere, so where we listen on all of them, each will do.
+    fn is_our_address(&self, address: IpAddr) -> bool {
+        address.is_loopback() || self.listen.ip() == address || self.listen.ip().is_unspecified()
+    }
+}
+
+/// The name and port that the request calls us by.
+fn authority<B>(request: &Request<B>) -> Option<Authority> {
+    match request.headers().get(HOST) {
+        Some(host) => Authority::try_from(host.as_bytes()).ok(),
+        None => request.uri().authority().cloned(),
+    }
 }
 
 /// A browser says which page a request comes from. Only our own pages may call.
-fn check_origin(headers: &HeaderMap, host: &Authority) -> Result<(), TurnError> {
-    if let Some(site) = headers.get("sec-fetch-site")
+fn check_origin<B>(request: &Request<B>) -> Result<(), TurnError> {
+    const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+    let headers = request.headers();
+    if let Some(site) = headers.get(SEC_FETCH_SITE)
         && !matches!(site.as_bytes(), b"same-origin" | b"none")
     {
         return Err(forbidden("a page of another site may not call this gateway".to_owned()));
@@ -92,8 +107,8 @@ fn check_origin(headers: &HeaderMap, host: &Authority) -> Result<(), TurnError> 
         let port = port_of(origin.authority()?, origin.scheme_str()?)?;
         Some((origin.host()?.to_ascii_lowercase(), port, origin.scheme_str()?.to_owned()))
     });
-    let is_ours = page.is_some_and(|(page_host, page_port, scheme)| {
-        page_host.eq_ignore_ascii_case(host.host()) && port_of(host, &scheme) == Some(page_port)
+    let is_ours = page.zip(authority(request)).is_some_and(|((page_host, page_port, scheme), host)| {
+        page_host.eq_ignore_ascii_case(host.host()) && port_of(&host, &scheme) == Some(page_port)
     });
     if is_ours {
         return Ok(());

@@ -145,9 +145,6 @@ fn session_slot(named: Option<&HeaderValue>) -> Result<SessionSlot, TurnError> {
 
 /// The headers that go on to a host of the same dialect.
 pub(super) fn forwarded(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
-    let given = FORWARDED.iter().filter_map(|name| {
-        let value = headers.get(*name)?;
-        Some((HeaderName::from_static(name), value.clone()))
-    });
-    given.collect()
+    let wanted = headers.keys().filter(|name| FORWARDED.contains(&name.as_str()));
+    wanted.filter_map(|name| Some((name.clone(), headers.get(name)?.clone()))).collect()
 }

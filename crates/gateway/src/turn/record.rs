@@ -24,7 +24,7 @@ pub(super) struct TurnRecord {
     caller: Caller,
     at: UnixMillis,
     began: Instant,
-    model: String,
+    model: Arc<str>,
     upstream: Option<Arc<str>>,
     first_event: Option<Duration>,
     usage: Option<Usage>,
@@ -48,7 +48,7 @@ impl TurnRecord {
             caller: caller.clone(),
             at: shared.clock.now(),
             began: Instant::now(),
-            model: String::new(),
+            model: Arc::default(),
             upstream: None,
             first_event: None,
             usage: None,
@@ -88,7 +88,7 @@ impl TurnRecord {
     /// The request was read.
     pub(super) fn asked(&mut self, model: &ModelName, losses: Losses) {
         let model = model.as_str();
-        model[..model.floor_char_boundary(MAX_MODEL_BYTES)].clone_into(&mut self.model);
+        self.model = model[..model.floor_char_boundary(MAX_MODEL_BYTES)].into();
         self.losses = losses;
     }
 
@@ -147,7 +147,7 @@ impl TurnRecord {
             id = %self.id,
             caller = %self.caller.scope(),
             dialect = self.api.name(),
-            model = self.model,
+            model = &*self.model,
             upstream = self.upstream(),
             session = self.session(),
             status = outcome.status,
@@ -162,8 +162,8 @@ impl TurnRecord {
             "turn"
         );
         self.shared.metrics.count(&FinishedTurn {
-            dialect: self.api.name(),
-            model: self.upstream.is_some().then_some(self.model.as_str()),
+            api: self.api,
+            model: self.upstream.is_some().then_some(&*self.model),
             status: outcome.status,
             duration,
             first_event: self.first_event,
@@ -176,9 +176,9 @@ impl TurnRecord {
             turn_id: self.id,
             at: self.at,
             caller: self.caller.scope().clone(),
-            model: Label::new(&self.model),
-            upstream: Label::new(self.upstream().unwrap_or_default()),
-            dialect: Label::new(self.api.name()),
+            model: Label::new(Arc::clone(&self.model)),
+            upstream: Label::new(self.upstream.clone().unwrap_or_default()),
+            dialect: self.api.label(),
             status: outcome.status,
             input: count(|usage| usage.input),
             cache_read: count(|usage| usage.cache_read),

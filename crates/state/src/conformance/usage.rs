@@ -125,7 +125,7 @@ fn a_summary_keeps_the_busiest_groups(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let groups = MAX_SUMMARY_ROWS as u128 + 1;
         let mut batch: Vec<UsageRecord> = (0..groups)
-            .map(|turn| UsageRecord { model: Label::new(&format!("model {turn:04}")), ..record(turn, 1) })
+            .map(|turn| UsageRecord { model: Label::new(format!("model {turn:04}")), ..record(turn, 1) })
             .collect();
         batch.push(UsageRecord { model: Label::new("model 1000"), ..record(groups, 1) });
         store.record_usage(batch).await?;

@@ -1,13 +1,14 @@
 //! Usage records. Many rows go into one statement: each statement is a
 //! trip to the connection's thread, and that trip would cost more than the row.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
+use uuid::Uuid;
 
 use super::SqliteStore;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
@@ -106,13 +107,16 @@ fn bind_record(insert: Insert, record: &UsageRecord) -> Insert {
         duration,
         first_event,
     } = record;
+    let mut id_text = Uuid::encode_buffer();
+    let turn_id: &str = turn_id.hyphenated().encode_lower(&mut id_text);
+    // Shared texts are bound as they are; of any other kind the statement would make two copies.
     insert
-        .bind(turn_id.to_string())
+        .bind(Arc::<str>::from(turn_id))
         .bind(at.0)
-        .bind(caller.as_str())
-        .bind(model.as_str())
-        .bind(upstream.as_str())
-        .bind(dialect.as_str())
+        .bind(caller.shared())
+        .bind(model.shared())
+        .bind(upstream.shared())
+        .bind(dialect.shared())
         .bind(i32::from(*status))
         .bind(i64::from(input.get()))
         .bind(i64::from(cache_read.get()))

@@ -1,5 +1,7 @@
 //! The heads of HTTP/1.1 messages: ours written, the host's read.
 
+use std::mem::MaybeUninit;
+
 use bytes::{Buf, BufMut, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER, TRANSFER_ENCODING};
 use http::response::Parts;
@@ -60,9 +62,10 @@ pub(super) fn read(received: &mut BytesMut) -> Result<Option<Answer>, HeadError>
     if received.is_empty() {
         return Ok(None);
     }
-    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
-    let mut head = httparse::Response::new(&mut fields);
-    let length = match head.parse(received)? {
+    let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
+    let mut head = httparse::Response::new(&mut []);
+    let parser = httparse::ParserConfig::default();
+    let length = match parser.parse_response_with_uninit_headers(&mut head, received, &mut fields)? {
         httparse::Status::Complete(length) => length,
         httparse::Status::Partial if received.len() > MAX_HEAD_BYTES => return Err(HeadError::TooLarge),
         httparse::Status::Partial => return Ok(None),
@@ -167,14 +170,15 @@ mod tests {
         headers.insert("x-version", HeaderValue::from_static("ours"));
         let own = (HeaderName::from_static("x-version"), HeaderValue::from_static("theirs"));
         let uri = Uri::from_static("http://h:1/v1/chat?a=b");
-        let ask =
-            Ask { uri: &uri, headers: &headers, own_headers: vec![own], body: Bytes::from_static(b"{}") };
+        let accept = HeaderValue::from_static("text/plain");
+        let body = Bytes::from_static(b"{}");
+        let ask = Ask { uri: &uri, headers: &headers, accept, forwarded: &[own], body };
         let mut out = BytesMut::new();
         write(&ask, &HeaderValue::from_static("h:1"), &mut out);
         assert_eq!(
             str::from_utf8(&out),
             Ok(
-                "POST /v1/chat?a=b HTTP/1.1\r\nhost: h:1\r\nx-shared: 1\r\nx-version: theirs\r\ncontent-length: 2\r\n\r\n"
+                "POST /v1/chat?a=b HTTP/1.1\r\nhost: h:1\r\nx-shared: 1\r\naccept: text/plain\r\nx-version: theirs\r\ncontent-length: 2\r\n\r\n"
             )
         );
     }
