@@ -155,6 +155,7 @@ impl TurnRecord {
             duration_ms = millis(duration),
             tokens_in = self.usage.as_ref().map(Usage::total_input),
             tokens_out = self.usage.as_ref().map(|usage| usage.output),
+            cost_usd = self.usage.as_ref().and_then(|usage| usage.cost_usd),
             tokens_estimated = self.is_estimate().then_some(true),
             losses = (!losses.is_empty()).then(|| losses.join("; ")),
             recoveries = (!recoveries.is_empty()).then(|| recoveries.join(",")),
