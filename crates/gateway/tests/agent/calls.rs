@@ -47,17 +47,22 @@ async fn parallel_calls_come_once_each_and_pair_by_id_in_any_order() {
     // B2, B5, agent 1 to 4, M1 to M3: also two calls of one tool with the same input
     for program in programs() {
         let stage = Stage::new(&program).await;
-        for (api, delivery) in [(Api::Messages, Delivery::Streamed), (Api::Chat, Delivery::Whole)] {
+        for (api, delivery) in ALL {
             let mut client = Client::new(api, delivery);
+            let rome = || json!({"city": "Rome"});
             stage.on(says(&[
                 Piece::Text("All three."),
-                Piece::Call("toolu_a", WEATHER, json!({"city": "Rome"})),
-                Piece::Call("toolu_b", WEATHER, json!({"city": "Rome"})),
-                Piece::Call("toolu_c", "mcp__client__get_time", json!({})),
+                Piece::Call("toolu_a", WEATHER, rome()),
+                Piece::Call("toolu_b", WEATHER, rome()),
+                Piece::Call("toolu_c", "mcp__client__get_time", json!({"zone": 1})),
             ]));
-            let reply = client.say(&stage.gate, &format!("go {api:?}")).await;
-            let ids: Vec<&str> = reply.calls.iter().map(|(id, _, _)| id.as_str()).collect();
-            assert_eq!(ids, ["toolu_a", "toolu_b", "toolu_c"]);
+            let reply = client.say(&stage.gate, &format!("go {api:?} {delivery:?}")).await;
+            let expected = [
+                ("toolu_a".into(), "get_weather".into(), rome()),
+                ("toolu_b".into(), "get_weather".into(), rome()),
+                ("toolu_c".into(), "get_time".into(), json!({"zone": 1})),
+            ];
+            assert_eq!(reply.calls, expected, "{api:?} {delivery:?}");
             assert_eq!(stage.asked().len(), 1, "nothing is asked before the results are there");
             stage.on(says(&[Piece::Text("Done.")]));
             client.answer(&stage.gate, &[("toolu_c", "noon"), ("toolu_b", "two"), ("toolu_a", "one")]).await;
@@ -119,6 +124,35 @@ async fn names_of_every_kind_work_and_come_back_as_they_were() {
         stage.on(says(&[Piece::Text("Done.")]));
         let reply = client.answer(&stage.gate, &[("toolu_1", "a"), ("toolu_2", "b"), ("toolu_3", "c")]).await;
         assert_eq!(reply.text, "Done.");
+    }
+}
+
+#[tokio::test]
+async fn names_that_the_program_would_write_alike_stay_apart() {
+    // agent 6
+    const NAMES: [&str; 3] = ["a.b", "a_b", "a b"];
+    for program in programs() {
+        let stage = Stage::new(&program).await;
+        let mut client = Client::new(Api::Responses, Delivery::Whole);
+        client.extra = json!({ "tools": NAMES.map(|name| {
+            json!({ "type": "function", "name": name, "description": name, "parameters": { "type": "object" } })
+        }) });
+        stage.on(says(&[Piece::Text("Which?")]));
+        client.say(&stage.gate, "go").await;
+        let offered = stage.asked()[0].json()["tools"].clone();
+        let shown = NAMES.map(|name| {
+            let tool = offered.as_array().expect("tools").iter().find(|tool| tool["description"] == name);
+            tool.expect("it is offered")["name"].as_str().expect("a name").to_owned()
+        });
+        let ids = ["toolu_0", "toolu_1", "toolu_2"];
+        let pieces: Vec<Piece<'_>> =
+            ids.iter().zip(&shown).map(|(id, name)| Piece::Call(id, name, json!({}))).collect();
+        stage.on(says(&pieces));
+        let reply = client.say(&stage.gate, "all").await;
+        let names: Vec<&str> = reply.calls.iter().map(|(_, name, _)| name.as_str()).collect();
+        assert_eq!(names, NAMES);
+        stage.on(says(&[Piece::Text("Done.")]));
+        assert_eq!(client.answer(&stage.gate, &ids.map(|id| (id, id))).await.text, "Done.");
     }
 }
 
