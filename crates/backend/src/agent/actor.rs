@@ -19,7 +19,7 @@ use super::failure;
 use super::job::{Happening, Job};
 use super::launch::{self, Launch};
 use super::ledger::Ledger;
-use super::pool::{Pool, ProcessId};
+use super::pool::{Idleness, Pool, ProcessId};
 use super::process::{PipeEvent, Process};
 use super::questions::Questions;
 use super::steps::OwnWork;
@@ -110,9 +110,15 @@ impl Actor {
         let stopping = self.pool.stopping().clone();
         let mut deadline = Deadline::None;
         let mut heard_at = Instant::now();
+        let mut noted = Idleness::Idle;
         loop {
             for line in core.take_lines() {
                 process.write(line);
+            }
+            let now = idleness(core, &questions);
+            if now != noted && core.outbox().is_none() {
+                self.pool.note(self.id, now);
+                noted = now;
             }
             let at = deadline.at();
             let client = core.outbox().map(|outbox| outbox.left().clone());
@@ -153,7 +159,8 @@ impl Actor {
                                 Happening::FirstEvent => self.pool.refill(),
                                 Happening::Settled { standing, last, outbox, record, talk, alone } => {
                                     // Noted before the client knows: its next request may come at once.
-                                    self.pool.settle(self.id, standing);
+                                    noted = idleness(core, &questions);
+                                    self.pool.settle(self.id, standing, noted);
                                     for part in talk {
                                         ledger.keep(part, || ());
                                     }
@@ -251,6 +258,12 @@ fn read(core: &mut Core, process: &mut Process) -> Result<Heard, TurnError> {
         heard.happenings.append(&mut core.line(Line::read(line).map_err(failure::broken)?));
     }
     Ok(heard)
+}
+
+/// What a process does while it waits for its client.
+fn idleness(core: &Core, questions: &Questions) -> Idleness {
+    let works = questions.are_open() || core.own_work() == OwnWork::Now;
+    if works { Idleness::AtWork } else { Idleness::Idle }
 }
 
 async fn left(client: Option<CancellationToken>) {

@@ -74,7 +74,16 @@ struct Entry {
     launch: Launch,
     setup: Option<Setup>,
     standing: Standing,
+    idleness: Idleness,
     since: Instant,
+}
+
+/// Whether a process that waits for its client has nothing else to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idleness {
+    Idle,
+    /// A person is asked, or a tool of its own runs: both would be lost with it.
+    AtWork,
 }
 
 /// What a process was told at its opening, and keeps.
@@ -188,14 +197,24 @@ impl Pool {
     }
 
     /// Notes where a process stands after its turn.
-    pub(super) fn settle(&self, id: ProcessId, settled: Settled) {
+    pub(super) fn settle(&self, id: ProcessId, settled: Settled, idleness: Idleness) {
         let mut state = self.state.lock();
         let Some(entry) = state.live.get_mut(&id) else { return };
         let after = settled.after;
-        entry.standing = Standing::Settled(settled);
+        (entry.standing, entry.idleness) = (Standing::Settled(settled), idleness);
         entry.since = Instant::now();
         state.by_lineage.insert(after, id);
         if self.waiting.load(Ordering::Acquire) > 0 {
+            state.evict();
+        }
+    }
+
+    /// Notes whether a process that waits for its client may make room for others.
+    pub(super) fn note(&self, id: ProcessId, idleness: Idleness) {
+        let mut state = self.state.lock();
+        let Some(entry) = state.live.get_mut(&id) else { return };
+        entry.idleness = idleness;
+        if idleness == Idleness::Idle && self.waiting.load(Ordering::Acquire) > 0 {
             state.evict();
         }
     }
@@ -282,6 +301,7 @@ impl Pool {
             launch: launch.clone(),
             setup,
             standing,
+            idleness: Idleness::Idle,
             since: Instant::now(),
         };
         state.live.insert(id, entry);
@@ -322,10 +342,10 @@ impl Setup {
 impl State {
     /// Ends the process that has been idle for longest. A warm one goes first: it knows nothing.
     fn evict(&mut self) {
-        let idle = self.live.iter().filter_map(|(id, entry)| match entry.standing {
-            Standing::Warm => Some(((0, entry.since), *id)),
-            Standing::Settled(_) => Some(((1, entry.since), *id)),
-            Standing::Busy => None,
+        let idle = self.live.iter().filter_map(|(id, entry)| match (&entry.standing, entry.idleness) {
+            (Standing::Warm, _) => Some(((0, entry.since), *id)),
+            (Standing::Settled(_), Idleness::Idle) => Some(((1, entry.since), *id)),
+            (Standing::Settled(_), Idleness::AtWork) | (Standing::Busy, _) => None,
         });
         let Some((_, id)) = idle.min() else { return };
         if let Some(entry) = self.forget(id) {

@@ -121,6 +121,42 @@ async fn a_call_that_nobody_had_decided_when_its_process_died_is_told_as_perhaps
 }
 
 #[tokio::test]
+async fn a_process_with_an_open_question_makes_no_room_for_others_until_it_is_answered() {
+    for program in programs() {
+        let (mut people, decider) = People::new();
+        let stage = Stage::set(&program, |setting| {
+            setting.agent.builtins = Builtins::These(vec!["Bash".to_owned()]);
+            // A stream begins while its request still waits for a process.
+            setting.config.limits.commit_after = Duration::from_millis(100);
+            (setting.agent.pool.warm, setting.agent.pool.max) = (0, 1);
+            setting.agent.pool.queue_wait = Duration::from_mins(5);
+            setting.surroundings.decider = Some(decider);
+        })
+        .await;
+        let mut client = Client::new(Api::Messages, Delivery::Whole);
+        stage.on(says(&[
+            Piece::Call("toolu_b", "Bash", bash("echo made > made-by-the-agent")),
+            Piece::Call("toolu_t", "mcp__client__get_time", json!({})),
+        ]));
+        client.say(&stage.gate, "go").await;
+        let asked = people.asked().await;
+        let mut other = Client::new(Api::Messages, Delivery::Streamed);
+        other.push(json!({ "role": "user", "content": "Me too." }));
+        stage.on(says(&[Piece::Text("At last.")]));
+        let mut waiting = other.send(&stage.gate).await;
+        waiting.until("ping").await;
+        asked.allow(Vec::new());
+        waiting.until("At last.").await;
+        assert!(stage.workdir().join("made-by-the-agent").exists());
+        stage.on(says(&[Piece::Text("Done.")]));
+        client.answer(&stage.gate, &[("toolu_t", "12:00")]).await;
+        let results = stage.heard()[2]["content"].clone();
+        assert_eq!(results.as_array().map(Vec::len), Some(2), "{results}");
+        assert!(!results.to_string().contains("may have run or not"), "{results}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_allowed_for_the_session_is_not_asked_again_and_changes_no_file() {
     // agent 24
     for program in programs() {
