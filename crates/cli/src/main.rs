@@ -28,12 +28,18 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
+use mimalloc::MiMalloc;
 
 use args::{Command, CommandLine, ImportFrom, KeysAction, Options};
 use config::Refused;
 use doctor::Verdict;
 use environment::Environment;
 use import::NotImported;
+
+/// A turn takes some dozens of small pieces of memory and gives them back; this allocator does that in half the work
+/// of the system's. It is kept from huge pages, which would double the memory of a gateway that has nothing to do.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let CommandLine { command, options } = CommandLine::parse();
