@@ -228,8 +228,8 @@ async fn a_question_whose_client_leaves_is_withdrawn() {
 }
 
 #[tokio::test]
-async fn a_question_that_the_program_takes_back_is_withdrawn() {
-    // agent 26: of two questions at a time, one is answered so that the turn ends
+async fn a_turn_that_a_person_ends_leaves_no_other_question_open() {
+    // agent 26: the program takes it back, and ends the turn
     for program in programs() {
         let (stage, mut people) = asking(&program, &["Read"], GONE).await;
         let folder = tempfile::tempdir().expect("a folder");

@@ -115,6 +115,34 @@ async fn a_program_that_waits_for_a_person_does_not_hang() {
     assert_eq!(reply.text, "allowed");
 }
 
+/// Asks, takes the question back, and lives on.
+const TAKING_BACK: &str = r#"printf '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"ls"}}}\n'
+printf '{"type":"control_cancel_request","request_id":"q"}\n'
+sleep 1000
+"#;
+
+#[tokio::test]
+async fn a_question_that_the_program_takes_back_is_withdrawn_while_it_works_on() {
+    // agent 26
+    let folder = TempDir::new().expect("a folder");
+    let (mut people, decider) = People::new();
+    let stage = Stage::set(&program(&folder, &format!("{OPENED}{TAKING_BACK}")), |setting| {
+        (setting.agent.pool.warm, setting.agent.silence) = (0, LATER);
+        setting.config.limits.commit_after = LATER;
+        setting.surroundings.decider = Some(decider);
+    })
+    .await;
+    let mut client = Client::new(Api::Messages, Delivery::Streamed);
+    client.push(json!({ "role": "user", "content": "go" }));
+    let turn = client.send(&stage.gate);
+    let withdrawn = async { people.asked().await.withdrawn().await };
+    tokio::select! {
+        answer = turn => panic!("the turn is not over: {}", answer.status()),
+        () = withdrawn => assert!(!stage.processes().is_empty(), "the program lives on"),
+    }
+    stage.until_no_process_is_left().await;
+}
+
 /// Calls a tool of the client, gives up waiting for it at once, and still takes a history that has the result.
 const GIVING_UP: &str = r#"event() { printf '{"type":"stream_event","parent_tool_use_id":null,"event":%s}\n' "$1"; }
 message() {
