@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::claude;
-use crate::packages::{Kind, Packages};
+use crate::packages::Packages;
 use crate::report::{Outcome, Report};
 use crate::sdk::{NODE_CURRENT, PYTHON_CURRENT};
 use crate::stage::{Stage, run_suite};
 
-/// What a test run can afford: about two minutes on a machine of two cores.
+/// What a test run can afford: less than a minute on a machine of two cores.
 const KILLS_IN_TESTS: u32 = 6;
 
 /// What is promised.
@@ -24,12 +24,14 @@ const SUITES: [(&str, Packages); 2] = [("Python", PYTHON_CURRENT), ("JavaScript"
 pub(crate) fn run(root: &Path, report: &mut Report) {
     let stage = prepare(root, report);
     for (name, packages) in SUITES {
-        report.step(&format!("agent and SDKs: {name}"), || run_suite(&stage, &mut suite(root, packages)));
+        report.step(&format!("agent and SDKs: {name}"), || {
+            run_suite(&stage, &mut packages.suite(root, "agent"))
+        });
     }
     report.step("agent, killed", || run_suite(&stage, &mut kills(root, KILLS_IN_TESTS)));
 }
 
-/// All kills: takes a quarter of an hour or more.
+/// All kills: takes a few minutes.
 pub(crate) fn run_kills(root: &Path) -> ExitCode {
     let mut report = Report::default();
     let stage = prepare(root, &mut report);
@@ -48,22 +50,6 @@ fn prepare(root: &Path, report: &mut Report) -> Result<Stage, String> {
         Outcome::plain(stage.as_ref().map(|_| ()).map_err(Clone::clone))
     });
     stage
-}
-
-fn suite(root: &Path, packages: Packages) -> Command {
-    let scripts = root.join("tests/agent");
-    match packages.kind {
-        Kind::PythonEnvironment | Kind::PythonFolder => {
-            let mut command = Command::new(packages.python(root));
-            command.arg(scripts.join("suite.py"));
-            command
-        }
-        Kind::JavaScript => {
-            let mut command = Command::new("node");
-            command.arg(scripts.join("suite.mjs")).env("SDK_PACKAGES", packages.folder(root));
-            command
-        }
-    }
 }
 
 fn kills(root: &Path, count: u32) -> Command {

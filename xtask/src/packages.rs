@@ -70,6 +70,23 @@ impl Packages {
     pub(crate) fn python(self, root: &Path) -> PathBuf {
         self.folder(root).join("bin/python")
     }
+
+    /// The suite in a folder below `tests`, in the language of these packages and with them at hand.
+    pub(crate) fn suite(self, root: &Path, folder: &str) -> Command {
+        let scripts = root.join("tests").join(folder);
+        match self.kind {
+            Kind::PythonEnvironment | Kind::PythonFolder => {
+                let mut command = Command::new(self.python(root));
+                command.arg(scripts.join("suite.py"));
+                command
+            }
+            Kind::JavaScript => {
+                let mut command = Command::new("node");
+                command.arg(scripts.join("suite.mjs")).env("SDK_PACKAGES", self.folder(root));
+                command
+            }
+        }
+    }
 }
 
 const PYTHON_HINT: &str =

@@ -4,7 +4,6 @@
 //! with an older major. The suites and the versions live in `tests/sdk/`.
 
 use std::path::Path;
-use std::process::Command;
 
 use crate::packages::{Kind, Packages};
 use crate::report::{Outcome, Report};
@@ -55,22 +54,6 @@ pub(crate) fn run(root: &Path, report: &mut Report) {
         Outcome::plain(stage.as_ref().map(|_| ()).map_err(Clone::clone))
     });
     for (name, packages) in SUITES {
-        report.step(&format!("SDKs: {name}"), || run_suite(&stage, &mut command(root, *packages)));
-    }
-}
-
-fn command(root: &Path, packages: Packages) -> Command {
-    let scripts = root.join("tests/sdk");
-    match packages.kind {
-        Kind::PythonEnvironment | Kind::PythonFolder => {
-            let mut command = Command::new(packages.python(root));
-            command.arg(scripts.join("suite.py"));
-            command
-        }
-        Kind::JavaScript => {
-            let mut command = Command::new("node");
-            command.arg(scripts.join("suite.mjs")).env("SDK_PACKAGES", packages.folder(root));
-            command
-        }
+        report.step(&format!("SDKs: {name}"), || run_suite(&stage, &mut packages.suite(root, "sdk")));
     }
 }
