@@ -19,6 +19,7 @@ mod service;
 mod tasks;
 mod telemetry;
 mod turn;
+mod wire;
 
 pub use clock::{Clock, SystemClock};
 pub use server::{Gateway, Parts, Running, ServeError};

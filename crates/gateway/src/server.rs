@@ -30,6 +30,7 @@ use crate::http::{self, Door, Peer};
 use crate::service::{Shared, Worker};
 use crate::tasks::Tasks;
 use crate::telemetry::Metrics;
+use crate::wire::{self, Rewound};
 
 /// How long a client may take to send the head of a request.
 const MAX_HEAD_WAIT: Duration = Duration::from_secs(30);
@@ -223,11 +224,21 @@ impl Connection {
             tracing::debug!(%error, "a client was gone before it was served");
             return;
         }
+        if let Some(rest) = wire::serve(stream, &self.worker, self.peer).await {
+            // In a box of its own: most connections never come here, and each would carry the room for it.
+            Box::pin(self.serve_anything(rest)).await;
+        }
+    }
+
+    /// Serves whatever HTTP can say, of any version.
+    async fn serve_anything(self, stream: Rewound) {
         let Self { worker, routes, peer } = self;
         let tasks = worker.tasks.clone();
         let service = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
             let answered = match worker.shared.door.open(&request, peer) {
-                Ok(caller) => Either::Left(http::answer(&worker, &routes, caller, request)),
+                Ok(caller) => {
+                    Either::Left(http::answer(Arc::clone(&worker), routes.clone(), caller, request))
+                }
                 Err(error) => Either::Right(ready(http::refuse(&request, &error))),
             };
             answered.map(Ok::<_, Infallible>)

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use http::Request;
+use http::{Request, Uri};
 use toolgate_dialect::{ClientDialect, anthropic_messages, openai_chat, openai_responses};
 use toolgate_state::Label;
 use uuid::Uuid;
@@ -26,6 +26,18 @@ impl Api {
             "/v1/chat/completions" => Some(Self::Chat),
             "/v1/responses" => Some(Self::Responses),
             _ => None,
+        }
+    }
+
+    /// Where its turns are asked for.
+    pub(crate) fn uri(self) -> &'static Uri {
+        static URIS: LazyLock<[Uri; 3]> =
+            LazyLock::new(|| ["/v1/messages", "/v1/chat/completions", "/v1/responses"].map(Uri::from_static));
+        let [messages, chat, responses] = &*URIS;
+        match self {
+            Self::Messages => messages,
+            Self::Chat => chat,
+            Self::Responses => responses,
         }
     }
 

@@ -1,21 +1,19 @@
 //! Errors and whole replies as HTTP responses.
 
-use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Request, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use toolgate_model::TurnError;
 
 use super::Api;
 
 /// The error as the API that the request means tells it.
-pub(crate) fn refuse<B>(request: &Request<B>, error: &TurnError) -> Response {
+pub(crate) fn refuse<B, R: From<Bytes>>(request: &Request<B>, error: &TurnError) -> Response<R> {
     respond(Api::of(request), error)
 }
 
 /// The error as this API tells it.
-pub(crate) fn respond(api: Api, error: &TurnError) -> Response {
+pub(crate) fn respond<R: From<Bytes>>(api: Api, error: &TurnError) -> Response<R> {
     let mut response = json(api.dialect().write_error(error).into());
     *response.status_mut() =
         StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -27,8 +25,8 @@ pub(crate) fn respond(api: Api, error: &TurnError) -> Response {
 }
 
 /// A JSON body.
-pub(crate) fn json(body: Bytes) -> Response {
-    let mut response = Response::new(Body::from(body));
+pub(crate) fn json<R: From<Bytes>>(body: Bytes) -> Response<R> {
+    let mut response = Response::new(R::from(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

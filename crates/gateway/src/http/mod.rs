@@ -14,8 +14,6 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Extension, Router};
-use futures_util::FutureExt;
-use futures_util::future::Either;
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 use hyper::body::Incoming;
@@ -28,29 +26,30 @@ use crate::turn;
 pub(crate) use api::Api;
 pub(crate) use caller::Caller;
 pub(crate) use door::{Door, Peer};
-pub(crate) use error::{refuse, respond};
+pub(crate) use error::{json, refuse, respond};
 pub(crate) use intake::{check_media_type, read_body};
 
 /// Answers a request that was let in.
-pub(crate) fn answer(
-    worker: &Arc<Worker>,
-    routes: &Router,
+pub(crate) async fn answer(
+    worker: Arc<Worker>,
+    routes: Router,
     caller: Caller,
     request: http::Request<Incoming>,
-) -> impl Future<Output = Response> + Send + use<> {
+) -> Response {
     if request.method() == Method::POST
         && let Some(api) = Api::at(request.uri().path())
     {
         // Turns are what the gateway is for. They go straight to their work, past a router made for everything.
-        return Either::Left(turn::answer(worker, api, caller, request));
+        let turn = turn::begin(&worker, api, caller, request.headers());
+        let body = read_body(request.into_body(), worker.shared.limits.body_bytes).await;
+        return turn.answer(body).await.map(axum::body::Body::new);
     }
     let mut request: Request = request.map(axum::body::Body::new);
     request.extensions_mut().insert(caller);
-    let answered = routes.clone().oneshot(request);
-    Either::Right(Box::pin(answered.map(|answered| match answered {
+    match routes.oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},
-    })))
+    }
 }
 
 /// All paths of the service but the turns themselves, which never come here.

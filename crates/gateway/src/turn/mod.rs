@@ -1,5 +1,6 @@
 //! One turn from the request's bytes to the reply's: read, admit, find a back end, answer, account.
 
+mod body;
 mod count;
 mod keep;
 mod prepare;
@@ -10,24 +11,23 @@ mod whole;
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Request};
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use toolgate_backend::{Answer, AnswerBody};
 use toolgate_model::{Delivery, ErrorKind, Losses, TurnError};
 
 use self::prepare::{Asked, prepare, recall};
 use self::record::TurnRecord;
 use self::samples::{Opened, Start};
-use self::stream::{Pending, ReplyBody};
-use crate::http::{Api, Caller, check_media_type, read_body, respond};
+use self::stream::Pending;
+use crate::http::{Api, Caller, check_media_type, json, respond};
 use crate::service::Worker;
 
+pub(crate) use self::body::TurnBody;
 pub(crate) use self::count::count_tokens;
 pub(crate) use self::keep::{Kept, no_such_response, store_failed};
+pub(crate) use self::stream::ReplyBody;
 
 /// Who answered.
 const UPSTREAM: HeaderName = HeaderName::from_static("x-toolgate-upstream");
@@ -35,28 +35,13 @@ const UPSTREAM: HeaderName = HeaderName::from_static("x-toolgate-upstream");
 /// The longest text of losses that goes into a header; proxies refuse heads that are much larger.
 const MAX_LOSS_BYTES: usize = 1024;
 
-/// Answers a request for a turn.
-///
-/// What a turn carries along from wait to wait is moved with it, so the rare and large steps have boxes of their own.
-pub(crate) fn answer(
-    worker: &Arc<Worker>,
-    api: Api,
-    caller: Caller,
-    request: Request<Incoming>,
-) -> impl Future<Output = Response> + Send + use<> {
-    let mut record = TurnRecord::begin(&worker.shared, api, &caller);
-    let worker = Arc::clone(worker);
-    let (head, body) = request.into_parts();
-    let checked = check_media_type(&head.headers);
-    let session = head.headers.get(prepare::SESSION).cloned();
-    let asking = Asking { api, caller, headers: prepare::forwarded(&head.headers), session };
-    async move {
-        let outcome = match checked {
-            Ok(()) => reply(&worker, asking, body, &mut record).await,
-            Err(error) => Err(error),
-        };
-        respond_with(outcome, api, record)
-    }
+/// A request for a turn whose head has come.
+pub(crate) struct Begun {
+    worker: Arc<Worker>,
+    asking: Asking,
+    checked: Result<(), TurnError>,
+    /// In a box, as it is handed on until the last byte of the reply has gone out.
+    record: Box<TurnRecord>,
 }
 
 /// A request for a turn, but for its body.
@@ -69,31 +54,55 @@ struct Asking {
     session: Option<HeaderValue>,
 }
 
-fn respond_with(outcome: Result<Reply, TurnError>, api: Api, mut record: TurnRecord) -> Response {
+/// Begins a turn. Dropped before it is answered, it tells that the client left.
+pub(crate) fn begin(worker: &Arc<Worker>, api: Api, caller: Caller, headers: &HeaderMap) -> Begun {
+    let record = Box::new(TurnRecord::begin(&worker.shared, api, &caller));
+    let checked = check_media_type(headers);
+    let session = headers.get(prepare::SESSION).cloned();
+    let asking = Asking { api, caller, headers: prepare::forwarded(headers), session };
+    Begun { worker: Arc::clone(worker), asking, checked, record }
+}
+
+impl Begun {
+    /// Answers the turn once its body is there, or could not be read.
+    pub(crate) async fn answer(self, body: Result<Bytes, TurnError>) -> Response<TurnBody> {
+        let Self { worker, asking, checked, mut record } = self;
+        let api = asking.api;
+        let outcome = match checked.and(body) {
+            Ok(body) => reply(&worker, asking, body, &mut record).await,
+            Err(error) => Err(error),
+        };
+        respond_with(outcome, api, record)
+    }
+}
+
+fn respond_with(
+    outcome: Result<Reply, TurnError>,
+    api: Api,
+    mut record: Box<TurnRecord>,
+) -> Response<TurnBody> {
     let id = record.id();
     let mut response = match outcome {
         Ok(Reply::Whole(bytes)) => {
             record.succeed();
-            let mut response = Response::new(Body::from(bytes));
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let mut response = json(bytes);
             describe(&mut response, &record);
-            response
+            response.map(|body: TurnBody| body.told_by(record))
         }
         Ok(Reply::Stream(pending)) => {
-            let mut response = Response::new(Body::empty());
+            let mut response = Response::new(());
             let headers = response.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
             describe(&mut response, &record);
-            *response.body_mut() = Body::new(ReplyBody::new(*pending, record));
-            response
+            response.map(|()| TurnBody::Stream(Box::new(ReplyBody::new(*pending, record))))
         }
         Err(error) => {
             record.lost(unsaid(api, &error));
             record.fail(&error);
             let mut response = respond(api, &error);
             describe(&mut response, &record);
-            response
+            response.map(|body: TurnBody| body.told_by(record))
         }
     };
     name_request(&mut response, id);
@@ -109,10 +118,9 @@ enum Reply {
 async fn reply(
     worker: &Arc<Worker>,
     mut asking: Asking,
-    body: Incoming,
+    body: Bytes,
     record: &mut TurnRecord,
 ) -> Result<Reply, TurnError> {
-    let body = read_body(body, worker.shared.limits.body_bytes).await?;
     let mut asked = prepare(worker, &mut asking, body, record)?;
     if asked.turn.request.previous.is_some() {
         Box::pin(recall(worker, &asking.caller, &mut asked)).await?;
@@ -158,7 +166,7 @@ async fn first_event(worker: &Worker, asked: &Asked, start: &mut Start) -> Optio
 }
 
 /// Who answered, and what was lost on the way, as far as it is known now.
-fn describe(response: &mut Response, record: &TurnRecord) {
+fn describe<B>(response: &mut Response<B>, record: &TurnRecord) {
     let headers = response.headers_mut();
     if let Some(name) = record.upstream().and_then(|name| HeaderValue::from_str(name).ok()) {
         headers.insert(UPSTREAM, name);
@@ -190,7 +198,7 @@ fn unsaid(api: Api, error: &TurnError) -> Losses {
 }
 
 /// Both APIs' own names for the id of a request.
-fn name_request(response: &mut Response, id: uuid::Uuid) {
+fn name_request<B>(response: &mut Response<B>, id: uuid::Uuid) {
     if let Ok(id) = HeaderValue::try_from(id.to_string()) {
         response.headers_mut().insert(HeaderName::from_static("request-id"), id.clone());
         response.headers_mut().insert(HeaderName::from_static("x-request-id"), id);

@@ -81,7 +81,7 @@ impl Source {
 }
 
 /// The body of a streamed reply. Dropping it cancels the turn at the host (T20).
-pub(super) struct ReplyBody {
+pub(crate) struct ReplyBody {
     worker: Arc<Worker>,
     asked: Asked,
     source: Source,
@@ -96,11 +96,11 @@ pub(super) struct ReplyBody {
     last_write: Instant,
     ping: Pin<Box<Sleep>>,
     grace_over: Pin<Box<WaitForCancellationFutureOwned>>,
-    record: TurnRecord,
+    record: Box<TurnRecord>,
 }
 
 impl ReplyBody {
-    pub(super) fn new(pending: Pending, record: TurnRecord) -> Self {
+    pub(super) fn new(pending: Pending, record: Box<TurnRecord>) -> Self {
         let Pending { worker, asked, source } = pending;
         let now = Instant::now();
         Self {

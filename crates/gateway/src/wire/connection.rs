@@ -1,0 +1,242 @@
+//! A client's connection: what came and was not used yet, and what is still to go out.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, ErrorKind};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::Response;
+use http_body::Body;
+use tokio::io::AsyncWrite;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
+use tokio_util::io::poll_read_buf;
+use tokio_util::sync::WaitForCancellationFuture;
+
+use super::{Rewound, Sending, head};
+use crate::turn::{ReplyBody, TurnBody};
+
+/// Room for a request of the usual size, in one read: small, so that many idle clients cost little.
+const USUAL_ROOM_BYTES: usize = 4 * 1024;
+
+/// Room while a large body comes. Buffers that have grown beyond it are not kept.
+const MOST_ROOM_BYTES: usize = 64 * 1024;
+
+/// Room while nothing is expected.
+const LEAST_ROOM_BYTES: usize = 256;
+
+/// How much a client may send ahead while it waits for a reply.
+const MAX_AHEAD_BYTES: usize = 64 * 1024;
+
+/// What is to go out is written as soon as it is this much, and whole bodies up to this size go out with their head.
+const MAX_JOINED_BYTES: usize = 32 * 1024;
+
+/// How long a client may say nothing between two requests, or in the middle of one.
+const MAX_SILENCE: Duration = Duration::from_mins(2);
+
+pub(super) struct Connection {
+    stream: TcpStream,
+    /// Came and was not looked at yet.
+    pub(super) received: BytesMut,
+    out: BytesMut,
+    /// Since when something is awaited from the client.
+    quiet_since: Instant,
+    /// Rings when that may be too long ago; moved only when it rings.
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        let (received, out) = (BytesMut::new(), BytesMut::new());
+        Self { stream, received, out, quiet_since: Instant::now(), alarm: None }
+    }
+
+    /// Returns when something has come. Fails when the connection is over: the client closed it or says nothing, or
+    /// the gateway stops.
+    pub(super) async fn wait(
+        &mut self,
+        mut stopping: Pin<&mut WaitForCancellationFuture<'_>>,
+    ) -> io::Result<()> {
+        if !self.received.is_empty() {
+            return Ok(());
+        }
+        self.quiet_since = Instant::now();
+        poll_fn(|cx| {
+            if let Poll::Ready(came) = self.poll_awaited(USUAL_ROOM_BYTES, cx) {
+                return Poll::Ready(came);
+            }
+            ready!(stopping.as_mut().poll(cx));
+            Poll::Ready(Err(ErrorKind::ConnectionAborted.into()))
+        })
+        .await
+    }
+
+    /// The next bytes as a body of this length.
+    pub(super) async fn body(&mut self, length: usize) -> io::Result<Bytes> {
+        while self.received.len() < length {
+            let room = (length - self.received.len()).clamp(USUAL_ROOM_BYTES, MOST_ROOM_BYTES);
+            self.quiet_since = Instant::now();
+            poll_fn(|cx| self.poll_awaited(room, cx)).await?;
+        }
+        let body = self.received.split_to(length).freeze();
+        if length > MOST_ROOM_BYTES {
+            // What came after it lies in the same memory and would hold all of it.
+            self.received = BytesMut::from(&*self.received);
+        }
+        Ok(body)
+    }
+
+    /// Waits for a reply, and for the client to leave, which drops whatever works on the reply (T20).
+    pub(super) async fn meanwhile<T>(&mut self, answer: impl Future<Output = T>) -> io::Result<T> {
+        let mut answer = pin!(answer);
+        poll_fn(|cx| match answer.as_mut().poll(cx) {
+            Poll::Ready(answered) => Poll::Ready(Ok(answered)),
+            Poll::Pending => self.poll_gone(cx).map(Err),
+        })
+        .await
+    }
+
+    /// Sends a reply to its end.
+    pub(super) async fn send(&mut self, response: Response<TurnBody>, sending: Sending) -> io::Result<()> {
+        let (parts, mut body) = response.into_parts();
+        match &mut body {
+            TurnBody::Whole(whole) => {
+                let mut bytes = std::mem::take(&mut whole.bytes);
+                head::write(&parts, Some(bytes.len()), sending, &mut self.out);
+                if bytes.len() <= MAX_JOINED_BYTES {
+                    self.out.extend_from_slice(&bytes);
+                    bytes.clear();
+                }
+                poll_fn(|cx| {
+                    ready!(self.poll_flush(cx))?;
+                    poll_write_all(&mut self.stream, &mut bytes, cx)
+                })
+                .await?;
+            }
+            TurnBody::Stream(reply) => {
+                head::write(&parts, None, sending, &mut self.out);
+                let mut progress = Progress::Full;
+                poll_fn(|cx| self.poll_stream(reply, &mut progress, cx)).await?;
+            }
+        }
+        // Only now: what is told of the turn when its body is dropped keeps nobody waiting.
+        drop(body);
+        if self.out.capacity() > MOST_ROOM_BYTES {
+            self.out = BytesMut::new();
+        }
+        Ok(())
+    }
+
+    /// The connection for somebody else, who gets to see `first` and whatever came after it.
+    pub(super) fn rewound(self, first: &[u8]) -> Rewound {
+        let mut again = BytesMut::from(first);
+        again.unsplit(self.received);
+        Rewound::new(again, self.stream)
+    }
+
+    fn poll_stream(
+        &mut self,
+        reply: &mut ReplyBody,
+        progress: &mut Progress,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            if *progress != Progress::Over {
+                *progress = self.poll_chunks(reply, cx);
+            }
+            ready!(self.poll_flush(cx))?;
+            match progress {
+                Progress::Over => return Poll::Ready(Ok(())),
+                Progress::Waiting => return self.poll_gone(cx).map(Err),
+                Progress::Full => {}
+            }
+        }
+    }
+
+    /// Takes what is there of a reply; what comes together goes out together.
+    fn poll_chunks(&mut self, reply: &mut ReplyBody, cx: &mut Context<'_>) -> Progress {
+        while self.out.len() < MAX_JOINED_BYTES {
+            match Pin::new(&mut *reply).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        head::write_chunk(&bytes, &mut self.out);
+                    }
+                }
+                Poll::Ready(Some(Err(never))) => match never {},
+                Poll::Ready(None) => {
+                    head::write_last_chunk(&mut self.out);
+                    return Progress::Over;
+                }
+                Poll::Pending => return Progress::Waiting,
+            }
+        }
+        Progress::Full
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        poll_write_all(&mut self.stream, &mut self.out, cx)
+    }
+
+    /// Ready when the client is gone. What it sends meanwhile is kept for later.
+    fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
+        while self.received.len() < MAX_AHEAD_BYTES {
+            if let Err(error) = ready!(self.poll_receive(LEAST_ROOM_BYTES, cx)) {
+                return Poll::Ready(error);
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Reads what has come and fails when nothing came for too long.
+    fn poll_awaited(&mut self, room: usize, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(came) = self.poll_receive(room, cx) {
+            return Poll::Ready(came);
+        }
+        let ends = self.quiet_since + MAX_SILENCE;
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(ends)));
+        loop {
+            ready!(alarm.as_mut().poll(cx));
+            if ends <= Instant::now() {
+                return Poll::Ready(Err(ErrorKind::TimedOut.into()));
+            }
+            alarm.as_mut().reset(ends);
+        }
+    }
+
+    /// Reads what has come and fails when nothing can come any more.
+    fn poll_receive(&mut self, room: usize, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.received.reserve(room);
+        match ready!(poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.received))? {
+            0 => Poll::Ready(Err(ErrorKind::UnexpectedEof.into())),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+/// How far a streamed reply has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// More may be there, but this much must go out first.
+    Full,
+    /// Nothing more is there yet.
+    Waiting,
+    /// Its end is on the way out.
+    Over,
+}
+
+fn poll_write_all(
+    stream: &mut TcpStream,
+    bytes: &mut impl Buf,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    while bytes.has_remaining() {
+        let count = ready!(Pin::new(&mut *stream).poll_write(cx, bytes.chunk()))?;
+        if count == 0 {
+            return Poll::Ready(Err(ErrorKind::WriteZero.into()));
+        }
+        bytes.advance(count);
+    }
+    Poll::Ready(Ok(()))
+}
