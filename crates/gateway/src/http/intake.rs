@@ -63,9 +63,13 @@ where
 
 /// Refuses a body that says it is no JSON: browsers send other types across sites without asking first.
 pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), TurnError> {
+    const JSON: &str = "application/json";
     let Some(named) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    if named == JSON {
+        return Ok(());
+    }
     let media_type = named.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if media_type.eq_ignore_ascii_case("application/json") {
+    if media_type.eq_ignore_ascii_case(JSON) {
         return Ok(());
     }
     let mut error = TurnError::invalid(format!(

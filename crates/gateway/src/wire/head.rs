@@ -19,7 +19,7 @@ use crate::http::Api;
 const MAX_FIELDS: usize = 64;
 
 /// The fields that anybody looks at who answers a turn. All others are passed over.
-const KEPT: [HeaderName; 11] = [
+static KEPT: [HeaderName; 11] = [
     HOST,
     ORIGIN,
     CONTENT_TYPE,
@@ -169,4 +169,108 @@ fn put_date(out: &mut BytesMut, at: UnixMillis) {
         }
         out.put_slice(line.as_bytes());
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Response, StatusCode};
+
+    use super::*;
+
+    const TURN: &str = "POST /v1/messages?beta=true HTTP/1.1\r\nHost: here\r\nX-Api-Key: k\r\nCookie: c\r\ncontent-length: 12\r\n";
+
+    fn take(text: &str) -> (Option<Head>, String) {
+        let mut received = BytesMut::from(text);
+        let head = Head::take(&mut received, 1000);
+        (head, String::from_utf8_lossy(&received).into_owned())
+    }
+
+    #[test]
+    fn an_ordinary_turn_is_taken_and_its_body_left() {
+        let (head, left) = take(&format!("{TURN}Connection: Keep-Alive\r\n\r\n{{body"));
+        let head = head.expect("an ordinary turn");
+        assert_eq!((head.api, head.body_bytes, head.closes), (Api::Messages, 12, false));
+        assert_eq!(head.request.uri().path(), "/v1/messages");
+        assert_eq!(head.request.headers()["x-api-key"], "k");
+        assert_eq!(head.request.headers().len(), 2, "nobody looks at cookies");
+        assert_eq!(left, "{body");
+        assert!(take(&format!("{TURN}connection: close\r\n\r\n")).0.is_some_and(|head| head.closes));
+    }
+
+    #[test]
+    fn half_a_head_is_left_as_it_is() {
+        let whole = format!("{TURN}\r\n");
+        for end in 0..whole.len() {
+            let (head, left) = take(&whole[..end]);
+            assert!(head.is_none() && left == whole[..end], "{:?}", &whole[..end]);
+        }
+    }
+
+    #[test]
+    fn whatever_is_unusual_is_left_as_it_is() {
+        let fields = [
+            "transfer-encoding: chunked",
+            "Transfer-Encoding : chunked",
+            "expect: 100-continue",
+            "upgrade: h2c",
+            "connection: upgrade",
+            "connection: close, te",
+            "content-length: 12",
+            "content-length: 13",
+            "content-encoding: gzip",
+            " folded",
+            "no colon",
+        ];
+        let mut unusual: Vec<String> =
+            fields.iter().map(|field| format!("{TURN}{field}\r\n\r\nbody")).collect();
+        let replaced = [
+            ("content-length: 12", "content-length: 1001"),
+            ("content-length: 12", "content-length: +1"),
+            ("content-length: 12", "content-length: 1, 1"),
+            ("content-length: 12", "content-length:"),
+            ("content-length: 12", "accept: */*"),
+            ("HTTP/1.1", "HTTP/1.0"),
+            ("HTTP/1.1", "HTTP/2.0"),
+            ("POST", "GET"),
+            ("/v1/messages?", "/v1/messages/count_tokens?"),
+            ("/v1/messages?", "http://here/v1/messages?"),
+            ("\r\n", "\n"),
+        ];
+        unusual.extend(replaced.map(|(from, to)| format!("{}\r\nbody", TURN.replace(from, to))));
+        unusual.push(format!("{TURN}{}\r\n", "a: b\r\n".repeat(MAX_FIELDS)));
+        unusual.push("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned());
+        for text in unusual {
+            let (head, left) = take(&text);
+            assert!(head.is_none() && left == text, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_response_says_how_long_its_body_is_and_whether_it_was_the_last() {
+        let mut parts = Response::new(()).into_parts().0;
+        parts.status = StatusCode::NOT_FOUND;
+        parts.headers.insert("x-name", HeaderValue::from_static("value"));
+        let at = UnixMillis(784_111_777_999);
+        let written = |body_bytes, after| {
+            let mut out = BytesMut::new();
+            write(&parts, body_bytes, Sending { at, after }, &mut out);
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        let head = "HTTP/1.1 404 Not Found\r\nx-name: value\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
+        assert_eq!(written(Some(7), After::Stay), format!("{head}content-length: 7\r\n\r\n"));
+        assert_eq!(
+            written(None, After::Close),
+            format!("{head}transfer-encoding: chunked\r\nconnection: close\r\n\r\n")
+        );
+    }
+
+    #[test]
+    fn an_empty_piece_does_not_end_a_body() {
+        let mut out = BytesMut::new();
+        for piece in ["", "0123456789abcdefg", ""] {
+            write_chunk(piece.as_bytes(), &mut out);
+        }
+        write_last_chunk(&mut out);
+        assert_eq!(out, "11\r\n0123456789abcdefg\r\n0\r\n\r\n");
+    }
 }

@@ -39,4 +39,6 @@ mod text_host;
 #[cfg(test)]
 mod upstreams;
 #[cfg(test)]
+mod wire;
+#[cfg(test)]
 mod workers;

@@ -18,7 +18,7 @@ const MAX_FIELDS: usize = 128;
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// The fields of an answer that mean something to us. All others are passed over.
-const KEPT: [HeaderName; 4] =
+static KEPT: [HeaderName; 4] =
     [CONTENT_TYPE, RETRY_AFTER, LOCATION, HeaderName::from_static("retry-after-ms")];
 
 /// Why a head makes no sense.
