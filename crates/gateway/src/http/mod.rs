@@ -26,7 +26,7 @@ use crate::turn;
 pub(crate) use api::Api;
 pub(crate) use caller::Caller;
 pub(crate) use door::{Door, Peer};
-pub(crate) use error::{json, refuse, respond};
+pub(crate) use error::{refuse, respond};
 pub(crate) use intake::{check_media_type, read_body};
 
 /// Answers a request that was let in.
@@ -42,7 +42,7 @@ pub(crate) async fn answer(
         // Turns are what the gateway is for. They go straight to their work, past a router made for everything.
         let turn = turn::begin(&worker, api, caller, request.headers());
         let body = read_body(request.into_body(), worker.shared.limits.body_bytes).await;
-        return turn.answer(body).await.map(axum::body::Body::new);
+        return http::Response::from(turn.answer(body).await).map(axum::body::Body::new);
     }
     let mut request: Request = request.map(axum::body::Body::new);
     request.extensions_mut().insert(caller);

@@ -5,10 +5,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
 use super::record::TurnRecord;
 use super::stream::ReplyBody;
+
+/// Room for the fields of nearly every reply.
+const USUAL_FIELDS: usize = 6;
 
 /// The body of a reply. Dropping it tells what became of the turn: whoever sends it does so first and keeps the
 /// client waiting for nothing.
@@ -24,22 +29,58 @@ pub(crate) struct WholeReply {
     /// Empty once they were given.
     pub(crate) bytes: Bytes,
     /// Only held: it tells when it is dropped. A request that was not let in is no turn and has none.
-    _record: Option<Box<TurnRecord>>,
+    record: Option<Box<TurnRecord>>,
+}
+
+/// A reply with its head. The fields stand as they are written: a map would be filled and read once.
+pub(crate) struct TurnReply {
+    pub(crate) status: StatusCode,
+    pub(crate) fields: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) body: TurnBody,
+}
+
+impl TurnReply {
+    /// A reply that went well, with nothing in it yet.
+    pub(super) fn new(content_type: HeaderValue) -> Self {
+        let mut fields = Vec::with_capacity(USUAL_FIELDS);
+        fields.push((CONTENT_TYPE, content_type));
+        Self { status: StatusCode::OK, fields, body: TurnBody::from(Bytes::new()) }
+    }
+}
+
+impl From<Response<TurnBody>> for TurnReply {
+    fn from(response: Response<TurnBody>) -> Self {
+        let (head, body) = response.into_parts();
+        let fields = head.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        Self { status: head.status, fields, body }
+    }
+}
+
+impl From<TurnReply> for Response<TurnBody> {
+    fn from(reply: TurnReply) -> Self {
+        let mut response = Self::new(reply.body);
+        *response.status_mut() = reply.status;
+        response.headers_mut().extend(reply.fields);
+        response
+    }
 }
 
 impl TurnBody {
-    /// The same, accounted for by this record.
-    pub(super) fn told_by(self, record: Box<TurnRecord>) -> Self {
-        match self {
-            Self::Whole(whole) => Self::Whole(WholeReply { _record: Some(record), ..whole }),
-            Self::Stream(reply) => Self::Stream(reply),
+    pub(super) fn whole(bytes: Bytes, record: Box<TurnRecord>) -> Self {
+        Self::Whole(WholeReply { bytes, record: Some(record) })
+    }
+
+    /// Lets this record account for a body that was made without one.
+    pub(super) fn tell_by(&mut self, record: Box<TurnRecord>) {
+        if let Self::Whole(whole) = self {
+            whole.record = Some(record);
         }
     }
 }
 
 impl From<Bytes> for TurnBody {
     fn from(bytes: Bytes) -> Self {
-        Self::Whole(WholeReply { bytes, _record: None })
+        Self::Whole(WholeReply { bytes, record: None })
     }
 }
 

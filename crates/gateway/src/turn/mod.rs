@@ -12,19 +12,20 @@ mod whole;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::header::CACHE_CONTROL;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use toolgate_backend::{Answer, AnswerBody};
 use toolgate_model::{Delivery, ErrorKind, Losses, TurnError};
+use uuid::Uuid;
 
 use self::prepare::{Asked, prepare, recall};
 use self::record::TurnRecord;
 use self::samples::{Opened, Start};
 use self::stream::Pending;
-use crate::http::{Api, Caller, check_media_type, json, respond};
+use crate::http::{Api, Caller, check_media_type, respond};
 use crate::service::Worker;
 
-pub(crate) use self::body::TurnBody;
+pub(crate) use self::body::{TurnBody, TurnReply};
 pub(crate) use self::count::count_tokens;
 pub(crate) use self::keep::{Kept, no_such_response, store_failed};
 pub(crate) use self::stream::ReplyBody;
@@ -65,7 +66,7 @@ pub(crate) fn begin(worker: &Arc<Worker>, api: Api, caller: Caller, headers: &He
 
 impl Begun {
     /// Answers the turn once its body is there, or could not be read.
-    pub(crate) async fn answer(self, body: Result<Bytes, TurnError>) -> Response<TurnBody> {
+    pub(crate) async fn answer(self, body: Result<Bytes, TurnError>) -> TurnReply {
         let Self { worker, asking, checked, mut record } = self;
         let api = asking.api;
         let outcome = match checked.and(body) {
@@ -76,37 +77,31 @@ impl Begun {
     }
 }
 
-fn respond_with(
-    outcome: Result<Reply, TurnError>,
-    api: Api,
-    mut record: Box<TurnRecord>,
-) -> Response<TurnBody> {
-    let id = record.id();
-    let mut response = match outcome {
+fn respond_with(outcome: Result<Reply, TurnError>, api: Api, mut record: Box<TurnRecord>) -> TurnReply {
+    match outcome {
         Ok(Reply::Whole(bytes)) => {
             record.succeed();
-            let mut response = json(bytes);
-            describe(&mut response, &record);
-            response.map(|body: TurnBody| body.told_by(record))
+            let mut reply = TurnReply::new(HeaderValue::from_static("application/json"));
+            describe(&mut reply, &record);
+            reply.body = TurnBody::whole(bytes, record);
+            reply
         }
         Ok(Reply::Stream(pending)) => {
-            let mut response = Response::new(());
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-            describe(&mut response, &record);
-            response.map(|()| TurnBody::Stream(Box::new(ReplyBody::new(*pending, record))))
+            let mut reply = TurnReply::new(HeaderValue::from_static("text/event-stream; charset=utf-8"));
+            reply.fields.push((CACHE_CONTROL, HeaderValue::from_static("no-cache")));
+            describe(&mut reply, &record);
+            reply.body = TurnBody::Stream(Box::new(ReplyBody::new(*pending, record)));
+            reply
         }
         Err(error) => {
             record.lost(unsaid(api, &error));
             record.fail(&error);
-            let mut response = respond(api, &error);
-            describe(&mut response, &record);
-            response.map(|body: TurnBody| body.told_by(record))
+            let mut reply = TurnReply::from(respond(api, &error));
+            describe(&mut reply, &record);
+            reply.body.tell_by(record);
+            reply
         }
-    };
-    name_request(&mut response, id);
-    response
+    }
 }
 
 /// A reply that is ready to go out.
@@ -165,17 +160,24 @@ async fn first_event(worker: &Worker, asked: &Asked, start: &mut Start) -> Optio
     }
 }
 
-/// Who answered, and what was lost on the way, as far as it is known now.
-fn describe<B>(response: &mut Response<B>, record: &TurnRecord) {
-    let headers = response.headers_mut();
+/// Which request this answers, who did, and what was lost on the way, as far as it is known now.
+fn describe(reply: &mut TurnReply, record: &TurnRecord) {
     if let Some(name) = record.upstream().and_then(|name| HeaderValue::from_str(name).ok()) {
-        headers.insert(UPSTREAM, name);
+        reply.fields.push((UPSTREAM, name));
     }
     if let Some(session) = record.session().and_then(|session| HeaderValue::from_str(session).ok()) {
-        headers.insert(prepare::SESSION, session);
+        reply.fields.push((prepare::SESSION, session));
     }
+    if let Some(places) = lost_places(record.losses()) {
+        reply.fields.push((HeaderName::from_static("x-toolgate-loss"), places));
+    }
+    reply.fields.extend(names_of(record.id()));
+}
+
+/// Where something was lost, as far as it fits into a header.
+fn lost_places(losses: &Losses) -> Option<HeaderValue> {
     let mut places = String::new();
-    for loss in record.losses().iter() {
+    for loss in losses.iter() {
         let separator = if places.is_empty() { "" } else { ", " };
         if places.len() + separator.len() + loss.place.len() > MAX_LOSS_BYTES {
             places.push_str(", ...");
@@ -184,9 +186,7 @@ fn describe<B>(response: &mut Response<B>, record: &TurnRecord) {
         places.push_str(separator);
         places.extend(loss.place.chars().filter(|letter| letter.is_ascii_graphic() || *letter == ' '));
     }
-    if let Some(places) = HeaderValue::try_from(places).ok().filter(|places| !places.is_empty()) {
-        headers.insert(HeaderName::from_static("x-toolgate-loss"), places);
-    }
+    HeaderValue::try_from(places).ok().filter(|places| !places.is_empty())
 }
 
 /// What a host said of its error that this API has no words for.
@@ -197,12 +197,12 @@ fn unsaid(api: Api, error: &TurnError) -> Losses {
     losses
 }
 
-/// Both APIs' own names for the id of a request.
-fn name_request<B>(response: &mut Response<B>, id: uuid::Uuid) {
-    if let Ok(id) = HeaderValue::try_from(id.to_string()) {
-        response.headers_mut().insert(HeaderName::from_static("request-id"), id.clone());
-        response.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
-    }
+/// The id of a request under the names that the APIs have for it.
+fn names_of(id: Uuid) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    let names = [HeaderName::from_static("request-id"), HeaderName::from_static("x-request-id")];
+    let mut text = Uuid::encode_buffer();
+    let id = HeaderValue::from_str(id.hyphenated().encode_lower(&mut text)).ok();
+    names.into_iter().filter_map(move |name| Some((name, id.clone()?)))
 }
 
 /// What open replies are told when the gateway ends.

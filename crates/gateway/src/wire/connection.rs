@@ -7,7 +7,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::Response;
 use http_body::Body;
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
@@ -16,7 +15,7 @@ use tokio_util::io::poll_read_buf;
 use tokio_util::sync::WaitForCancellationFuture;
 
 use super::{Rewound, Sending, head};
-use crate::turn::{ReplyBody, TurnBody};
+use crate::turn::{ReplyBody, TurnBody, TurnReply};
 
 /// Room for a request of the usual size, in one read: small, so that many idle clients cost little.
 const USUAL_ROOM_BYTES: usize = 4 * 1024;
@@ -99,12 +98,11 @@ impl Connection {
     }
 
     /// Sends a reply to its end.
-    pub(super) async fn send(&mut self, response: Response<TurnBody>, sending: Sending) -> io::Result<()> {
-        let (parts, mut body) = response.into_parts();
-        match &mut body {
+    pub(super) async fn send(&mut self, mut reply: TurnReply, sending: Sending) -> io::Result<()> {
+        head::write(&reply, sending, &mut self.out);
+        match &mut reply.body {
             TurnBody::Whole(whole) => {
                 let mut bytes = std::mem::take(&mut whole.bytes);
-                head::write(&parts, Some(bytes.len()), sending, &mut self.out);
                 if bytes.len() <= MAX_JOINED_BYTES {
                     self.out.extend_from_slice(&bytes);
                     bytes.clear();
@@ -115,14 +113,13 @@ impl Connection {
                 })
                 .await?;
             }
-            TurnBody::Stream(reply) => {
-                head::write(&parts, None, sending, &mut self.out);
+            TurnBody::Stream(stream) => {
                 let mut progress = Progress::Full;
-                poll_fn(|cx| self.poll_stream(reply, &mut progress, cx)).await?;
+                poll_fn(|cx| self.poll_stream(stream, &mut progress, cx)).await?;
             }
         }
         // Only now: what is told of the turn when its body is dropped keeps nobody waiting.
-        drop(body);
+        drop(reply);
         if self.out.capacity() > MOST_ROOM_BYTES {
             self.out = BytesMut::new();
         }

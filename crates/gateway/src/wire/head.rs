@@ -7,13 +7,13 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
-use http::response::Parts;
 use http::{HeaderName, HeaderValue, Method, Request};
 use memchr::memmem;
 use toolgate_state::UnixMillis;
 
 use super::{After, Sending};
 use crate::http::Api;
+use crate::turn::{TurnBody, TurnReply};
 
 /// Fields of a request's head. One with more is no ordinary one.
 const MAX_FIELDS: usize = 64;
@@ -111,17 +111,19 @@ fn length(value: &[u8]) -> Option<usize> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Writes the head of a response, its last empty line included. Without a length the body goes out in chunks.
-pub(super) fn write(parts: &Parts, body_bytes: Option<usize>, sending: Sending, out: &mut BytesMut) {
-    put(out, &[b"HTTP/1.1 ", parts.status.as_str().as_bytes(), b" "]);
-    put(out, &[parts.status.canonical_reason().unwrap_or_default().as_bytes(), b"\r\n"]);
-    for (name, value) in &parts.headers {
+/// Writes the head of a response, its last empty line included. A body without a length goes out in chunks.
+pub(super) fn write(reply: &TurnReply, sending: Sending, out: &mut BytesMut) {
+    put(out, &[b"HTTP/1.1 ", reply.status.as_str().as_bytes(), b" "]);
+    put(out, &[reply.status.canonical_reason().unwrap_or_default().as_bytes(), b"\r\n"]);
+    for (name, value) in &reply.fields {
         put(out, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
     }
     put_date(out, sending.at);
-    match body_bytes {
-        Some(length) => put_number(out, format_args!("content-length: {length}\r\n")),
-        None => put(out, &[b"transfer-encoding: chunked\r\n"]),
+    match &reply.body {
+        TurnBody::Whole(whole) => {
+            put_number(out, format_args!("content-length: {}\r\n", whole.bytes.len()));
+        }
+        TurnBody::Stream(_) => put(out, &[b"transfer-encoding: chunked\r\n"]),
     }
     if sending.after == After::Close {
         put(out, &[b"connection: close\r\n"]);
@@ -247,21 +249,18 @@ mod tests {
 
     #[test]
     fn a_response_says_how_long_its_body_is_and_whether_it_was_the_last() {
-        let mut parts = Response::new(()).into_parts().0;
-        parts.status = StatusCode::NOT_FOUND;
-        parts.headers.insert("x-name", HeaderValue::from_static("value"));
-        let at = UnixMillis(784_111_777_999);
-        let written = |body_bytes, after| {
+        let mut response = Response::new(TurnBody::from(Bytes::from_static(b"nothing")));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        response.headers_mut().insert("x-name", HeaderValue::from_static("value"));
+        let reply = TurnReply::from(response);
+        let written = |after| {
             let mut out = BytesMut::new();
-            write(&parts, body_bytes, Sending { at, after }, &mut out);
+            write(&reply, Sending { at: UnixMillis(784_111_777_999), after }, &mut out);
             String::from_utf8_lossy(&out).into_owned()
         };
-        let head = "HTTP/1.1 404 Not Found\r\nx-name: value\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
-        assert_eq!(written(Some(7), After::Stay), format!("{head}content-length: 7\r\n\r\n"));
-        assert_eq!(
-            written(None, After::Close),
-            format!("{head}transfer-encoding: chunked\r\nconnection: close\r\n\r\n")
-        );
+        let head = "HTTP/1.1 404 Not Found\r\nx-name: value\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-length: 7\r\n";
+        assert_eq!(written(After::Stay), format!("{head}\r\n"));
+        assert_eq!(written(After::Close), format!("{head}connection: close\r\n\r\n"));
     }
 
     #[test]

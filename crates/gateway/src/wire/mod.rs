@@ -18,7 +18,7 @@ use self::connection::Connection;
 use self::head::Head;
 use crate::http::{Peer, refuse};
 use crate::service::Worker;
-use crate::turn;
+use crate::turn::{self, TurnReply};
 
 pub(crate) use self::rewound::Rewound;
 
@@ -44,7 +44,7 @@ pub(crate) async fn serve(stream: TcpStream, worker: &Arc<Worker>, peer: Peer) -
             }
             Err(error) => {
                 connection.body(head.body_bytes).await.ok()?;
-                refuse(&head.request, &error)
+                TurnReply::from(refuse(&head.request, &error))
             }
         };
         let is_last = head.closes || worker.tasks.stopping().is_cancelled();
