@@ -1,9 +1,10 @@
 //! The service: three client APIs over any back end.
 //!
 //! ```text
-//!  socket ─▶ door (Host, Origin, key) ─▶ http (path ─▶ client dialect) ─▶ turn ─▶ back end
-//!                                                                          │
-//!            bytes ◀── relayed, or events written in the client's dialect ─┘  one line in the log, one usage record
+//!  socket ─▶ wire ─▶ door (Host, Origin, key) ─▶ turn (client dialect) ─▶ back end
+//!              │       (what is no turn goes through hyper and http's routes)
+//!              ◀── bytes: relayed, or events written in the client's dialect
+//!            then one line in the log, one usage record
 //! ```
 //!
 //! Each worker thread has a runtime, a router and connections of its own, so a request never changes threads.
