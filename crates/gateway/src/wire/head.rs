@@ -18,19 +18,20 @@ use crate::turn::{TurnBody, TurnReply};
 /// Fields of a request's head. One with more is no ordinary one.
 const MAX_FIELDS: usize = 64;
 
-/// The fields that anybody looks at who answers a turn. All others are passed over.
-static KEPT: [HeaderName; 11] = [
-    HOST,
-    ORIGIN,
-    CONTENT_TYPE,
-    AUTHORIZATION,
-    HeaderName::from_static("sec-fetch-site"),
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("x-session-id"),
-    HeaderName::from_static("anthropic-version"),
-    HeaderName::from_static("anthropic-beta"),
-    HeaderName::from_static("openai-organization"),
-    HeaderName::from_static("openai-beta"),
+/// The fields that anybody looks at who answers a turn, with their names as text beside them, which is what a name
+/// is compared with. All others are passed over.
+static KEPT: [(&str, HeaderName); 11] = [
+    ("host", HOST),
+    ("origin", ORIGIN),
+    ("content-type", CONTENT_TYPE),
+    ("authorization", AUTHORIZATION),
+    ("sec-fetch-site", HeaderName::from_static("sec-fetch-site")),
+    ("x-api-key", HeaderName::from_static("x-api-key")),
+    ("x-session-id", HeaderName::from_static("x-session-id")),
+    ("anthropic-version", HeaderName::from_static("anthropic-version")),
+    ("anthropic-beta", HeaderName::from_static("anthropic-beta")),
+    ("openai-organization", HeaderName::from_static("openai-organization")),
+    ("openai-beta", HeaderName::from_static("openai-beta")),
 ];
 
 /// Fields that change how a message is read or answered. What they ask for is done elsewhere.
@@ -95,7 +96,7 @@ impl Head {
                 };
             } else if UNUSUAL.iter().any(|name| is(name)) {
                 return None;
-            } else if let Some(name) = KEPT.iter().find(|name| is(name.as_str())) {
+            } else if let Some((_, name)) = KEPT.iter().find(|(text, _)| is(text)) {
                 let value = HeaderValue::from_maybe_shared(text.slice_ref(field.value)).ok()?;
                 request.headers_mut().append(name, value);
             }
@@ -197,6 +198,13 @@ mod tests {
         assert_eq!(head.request.headers().len(), 2, "nobody looks at cookies");
         assert_eq!(left, "{body");
         assert!(take(&format!("{TURN}connection: close\r\n\r\n")).0.is_some_and(|head| head.closes));
+    }
+
+    #[test]
+    fn the_names_of_what_is_kept_are_their_text() {
+        for (text, name) in &KEPT {
+            assert_eq!(name, text);
+        }
     }
 
     #[test]
