@@ -125,7 +125,7 @@ impl ChatReader {
                 self.end_mark = EndMark::Demanded;
                 None
             }
-            UsageField::Given(usage) => read_usage(usage),
+            UsageField::Given(usage) => read_usage(usage.get()),
         };
         if let Some(usage) = usage.or(beside) {
             if self.stage != Stage::Waiting {
@@ -388,8 +388,8 @@ fn cut() -> TurnError {
 }
 
 /// Token counts; figures that cannot be read are no reason to lose the reply.
-pub(super) fn read_usage(usage: &RawValue) -> Option<Usage> {
-    serde_json::from_str::<UsageIn>(usage.get()).ok().map(UsageIn::into_usage)
+pub(super) fn read_usage(usage: &str) -> Option<Usage> {
+    serde_json::from_str::<UsageIn>(usage).ok().map(UsageIn::into_usage)
 }
 
 fn usage_of_value(usage: &Value) -> Option<Usage> {
