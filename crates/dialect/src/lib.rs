@@ -19,6 +19,7 @@ pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod registry;
+mod skim;
 mod tool_schema;
 mod traits;
 

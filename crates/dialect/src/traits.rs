@@ -66,8 +66,11 @@ pub trait UpstreamDialect: Send + Sync {
     /// Reads an error answer; a body that is no error of this dialect (HTML, nothing) still gives a clear error.
     fn read_error(&self, status: u16, body: &[u8]) -> TurnError;
 
-    /// Begins to watch a reply that is relayed unread.
+    /// Begins to watch a stream that is relayed unread.
     fn meter(&self) -> Box<dyn Meter>;
+
+    /// Looks at a whole reply that is relayed unread.
+    fn measure(&self, body: &[u8]) -> MeterReading;
 }
 
 /// Turns a host's frames into events. Every output is accepted by `Grammar`.
@@ -97,20 +100,17 @@ pub trait ReplyWriter: Send {
     fn losses(&mut self) -> Losses;
 }
 
-/// Watches a reply that is relayed unread: reads off usage and sees whether the stream ended properly. Must be
+/// Watches a stream that is relayed unread: reads off usage and sees whether the stream ended properly. Must be
 /// cheap: it looks only into frames that matter.
 pub trait Meter: Send {
     /// Sees a frame of a stream pass.
     fn frame(&mut self, frame: SseFrame<'_>);
 
-    /// Sees a whole body pass.
-    fn whole(&mut self, body: &[u8]);
-
     /// What was seen so far.
     fn reading(&self) -> MeterReading;
 }
 
-/// What a [`Meter`] saw.
+/// What was seen of a reply that is relayed unread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeterReading {
     /// Token counts, where the host gave any.

@@ -43,8 +43,8 @@ pub enum BlockStart {
     Text,
     /// Why the model will not answer.
     Refusal,
-    /// A thought.
-    Reasoning,
+    /// A thought, with what its own dialect must know of it before it is complete.
+    Reasoning(Extras),
     /// A call, whose arguments follow.
     ToolCall {
         /// Ties it to its result.

@@ -78,7 +78,7 @@ impl Grammar {
 fn inside(start: &BlockStart) -> Inside {
     match start {
         BlockStart::Text | BlockStart::Refusal => Inside::Prose,
-        BlockStart::Reasoning => Inside::Reasoning,
+        BlockStart::Reasoning(_) => Inside::Reasoning,
         BlockStart::ToolCall { .. } => Inside::Call,
         BlockStart::Opaque(_) => Inside::Opaque,
     }

@@ -84,7 +84,7 @@ fn open(start: BlockStart) -> Block {
     match start {
         BlockStart::Text => Block::Text(Text::default()),
         BlockStart::Refusal => Block::Refusal(Text::default()),
-        BlockStart::Reasoning => Block::Reasoning(Reasoning::default()),
+        BlockStart::Reasoning(extras) => Block::Reasoning(Reasoning { extras, ..Reasoning::default() }),
         BlockStart::ToolCall { id, name, kind } => Block::ToolCall(ToolCall {
             id,
             name,
@@ -130,7 +130,7 @@ fn block_events(block: Block, out: &mut Vec<TurnEvent>) {
         Block::Text(text) => prose(BlockStart::Text, text, out),
         Block::Refusal(text) => prose(BlockStart::Refusal, text, out),
         Block::Reasoning(reasoning) => {
-            out.push(TurnEvent::BlockStarted(BlockStart::Reasoning));
+            out.push(TurnEvent::BlockStarted(BlockStart::Reasoning(reasoning.extras.clone())));
             for part in reasoning.parts {
                 out.push(TurnEvent::BlockDelta(Delta::Paragraph(part.kind)));
                 push_text(part.text, out);

@@ -21,7 +21,7 @@ impl Settler {
             TurnEvent::BlockStarted(BlockStart::ToolCall { .. }) => self.calls = true,
             TurnEvent::Finished(finish) => settle(&mut finish.stop, self.calls),
             TurnEvent::BlockStarted(
-                BlockStart::Text | BlockStart::Refusal | BlockStart::Reasoning | BlockStart::Opaque(_),
+                BlockStart::Text | BlockStart::Refusal | BlockStart::Reasoning(_) | BlockStart::Opaque(_),
             )
             | TurnEvent::Started(_)
             | TurnEvent::BlockDelta(_)

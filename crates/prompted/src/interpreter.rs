@@ -4,7 +4,7 @@ mod ending;
 mod follow;
 mod hold;
 
-use toolgate_model::{BlockEnd, BlockStart, CallId, Delta, Finish, StopReason, TurnEvent, Usage};
+use toolgate_model::{BlockEnd, BlockStart, CallId, Delta, Extras, Finish, StopReason, TurnEvent, Usage};
 
 use crate::parse::lex::End;
 use crate::parse::{Parser, Piece};
@@ -212,7 +212,7 @@ impl Interpreter {
                 self.input = Input::Text;
                 return;
             }
-            BlockStart::Reasoning => Native::Reasoning,
+            BlockStart::Reasoning(_) => Native::Reasoning,
             BlockStart::Refusal | BlockStart::ToolCall { .. } | BlockStart::Opaque(_) => Native::Other,
         };
         if self.open == Open::Call {
@@ -330,7 +330,8 @@ impl Interpreter {
             }
             let text = std::mem::take(&mut self.blank);
             self.close_block(out);
-            let start = if block == Open::Text { BlockStart::Text } else { BlockStart::Reasoning };
+            let start =
+                if block == Open::Text { BlockStart::Text } else { BlockStart::Reasoning(Extras::NONE) };
             out.push(TurnEvent::BlockStarted(start));
             out.push(TurnEvent::BlockDelta(Delta::Text(text)));
             self.open = block;

@@ -55,7 +55,7 @@ impl ClientCalls {
             }
             other @ (TurnEvent::Started(_)
             | TurnEvent::BlockStarted(
-                BlockStart::Text | BlockStart::Refusal | BlockStart::Reasoning | BlockStart::Opaque(_),
+                BlockStart::Text | BlockStart::Refusal | BlockStart::Reasoning(_) | BlockStart::Opaque(_),
             )
             | TurnEvent::BlockDelta(Delta::Text(_) | Delta::Paragraph(_))
             | TurnEvent::Usage(_)

@@ -39,12 +39,16 @@ impl HostEvents {
         Self { body, decoder, reader, calls, first: None, state: State::Open }
     }
 
-    /// Ready when the first event is there, which the stream then gives as usual.
+    /// Ready when the first event is there, which the stream then gives as usual. An error that a host tells in its
+    /// first frames is an error of the turn: another host may do better.
     pub(super) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TurnError>> {
         let first = match ready!(self.poll_batch(cx)) {
             Some(first) => first?,
             None => return Poll::Ready(Err(self.body.host().ended_early())),
         };
+        if let State::Failed(error) = &self.state {
+            return Poll::Ready(Err(error.clone()));
+        }
         self.first = Some(first);
         Poll::Ready(Ok(()))
     }

@@ -174,9 +174,7 @@ impl Inner {
 
     async fn relay_whole(&self, body: HostBody) -> Result<AnswerBody, TurnError> {
         let bytes = body.collect(MAX_WHOLE_BYTES).await?;
-        let mut meter = self.dialect.meter();
-        meter.whole(&bytes);
-        let reading = meter.reading();
+        let reading = self.dialect.measure(&bytes);
         if let Some(error) = reading.error {
             return Err(error);
         }

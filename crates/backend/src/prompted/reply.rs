@@ -179,9 +179,10 @@ impl PromptedReply {
         }
     }
 
-    /// Takes the first events of a continuation, with which the interpreter leaves the reply that was cut.
+    /// Takes the first events of a continuation, with which the interpreter leaves the reply that was cut. That a host
+    /// begins says little: it may still fail before it speaks.
     async fn begin(&mut self, mut events: EventStream) -> Result<(), TurnError> {
-        while self.unread.is_empty() {
+        while self.unread.iter().all(|event| matches!(event, TurnEvent::Started(_))) {
             let Some(batch) = events.next().await.transpose()? else {
                 return Err(TurnError::upstream("the host said nothing; try again"));
             };

@@ -1,4 +1,5 @@
-//! Watches a reply that is relayed unread. Almost all frames are deltas, and those are passed over by name.
+//! Watches a reply that is relayed unread. Almost all frames are deltas, and those are passed over by name; whole
+//! replies are skimmed.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -7,6 +8,7 @@ use super::error;
 use super::stream_read::{MessageDeltaFrame, kind_of};
 use super::wire::UsageIn;
 use crate::frame::SseFrame;
+use crate::skim;
 use crate::{Meter, MeterReading};
 
 /// Reads usage and the end off a stream that passes by.
@@ -24,13 +26,6 @@ struct StartFrame {
 #[derive(Deserialize)]
 struct Counted {
     usage: Option<UsageIn>,
-}
-
-#[derive(Deserialize)]
-struct Whole {
-    usage: Option<UsageIn>,
-    content: Option<IgnoredAny>,
-    error: Option<IgnoredAny>,
 }
 
 impl Meter for StreamMeter {
@@ -55,20 +50,46 @@ impl Meter for StreamMeter {
         }
     }
 
-    fn whole(&mut self, body: &[u8]) {
-        let Ok(Whole { usage, content, error }) = serde_json::from_slice(body) else { return };
-        self.count(usage);
-        self.reading.complete = content.is_some();
-        // Some proxies tell errors with status 200.
-        if let (None, Some(_), Ok(text)) = (content, error, std::str::from_utf8(body)) {
-            self.reading.error = Some(error::read_in_stream(text));
-        }
-    }
-
     fn reading(&self) -> MeterReading {
         let usage = self.usage.clone().map(UsageIn::into_usage);
         MeterReading { usage, ..self.reading.clone() }
     }
+}
+
+/// Looks at a whole reply.
+pub(super) fn measure(body: &[u8]) -> MeterReading {
+    let Some(Whole { usage, content, error }) = skimmed(body).or_else(|| serde_json::from_slice(body).ok())
+    else {
+        return MeterReading::default();
+    };
+    let mut meter = StreamMeter::default();
+    meter.count(usage);
+    // Some proxies tell errors with status 200.
+    let error = match (content, error, std::str::from_utf8(body)) {
+        (None, Some(_), Ok(text)) => Some(error::read_in_stream(text)),
+        _ => None,
+    };
+    let usage = meter.usage.map(UsageIn::into_usage);
+    MeterReading { usage, complete: content.is_some(), error, ..MeterReading::default() }
+}
+
+/// The fields of a whole reply that matter here.
+#[derive(Debug, Deserialize, PartialEq)]
+struct Whole {
+    usage: Option<UsageIn>,
+    content: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
+/// The short way to them.
+fn skimmed(body: &[u8]) -> Option<Whole> {
+    let text = std::str::from_utf8(body).ok()?;
+    let [usage, content, error] = skim::fields(text, ["usage", "content", "error"])?;
+    let usage = match usage {
+        Some(usage) => Some(serde_json::from_str(usage).ok()?),
+        None => None,
+    };
+    Some(Whole { usage, content: content.map(|_| IgnoredAny), error: error.map(|_| IgnoredAny) })
 }
 
 impl StreamMeter {
@@ -76,5 +97,32 @@ impl StreamMeter {
         if let Some(usage) = usage {
             self.usage.get_or_insert_default().update(usage);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn both_ways_see_the_same(text in skim::tests::texts()) {
+            if let Some(whole) = skimmed(&text) {
+                prop_assert_eq!(Some(whole), serde_json::from_slice(&text).ok());
+            }
+        }
+    }
+
+    #[test]
+    fn a_usual_reply_goes_the_short_way() {
+        let reply = br#"{"id":"msg_1","content":[{"type":"text","text":"hi"}],"stop_sequence":null,
+            "usage":{"input_tokens":3,"output_tokens":4,"service_tier":"standard"}}"#;
+        let whole = skimmed(reply).expect("the short way");
+        assert_eq!((whole.usage.and_then(|usage| usage.output_tokens), whole.error), (Some(4), None));
+        assert!(whole.content.is_some());
     }
 }

@@ -27,7 +27,8 @@ mod tests;
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
 use crate::{
-    ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest, error_rest,
+    ClientDialect, Meter, MeterReading, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
+    WrittenRequest, error_rest,
 };
 
 pub use count::{read_count, read_count_request, write_count, write_count_request};
@@ -109,5 +110,9 @@ impl UpstreamDialect for AnthropicMessages {
 
     fn meter(&self) -> Box<dyn Meter> {
         Box::<meter::StreamMeter>::default()
+    }
+
+    fn measure(&self, body: &[u8]) -> MeterReading {
+        meter::measure(body)
     }
 }

@@ -182,7 +182,7 @@ impl StreamWriter {
                 self.put_start(StartOut::Text { text: "" }, out);
                 Open::Text
             }
-            BlockStart::Reasoning => Open::HeldReasoning,
+            BlockStart::Reasoning(_) => Open::HeldReasoning,
             BlockStart::ToolCall { id, name, kind } => {
                 let input = JsonText::empty_object();
                 self.put_start(StartOut::ToolUse { id: id.as_str(), name: name.as_str(), input }, out);

@@ -206,7 +206,7 @@ pub(super) struct MessageHeadIn {
 }
 
 /// Token counts. Later ones in a stream name only what changed.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub(super) struct UsageIn {
     pub(super) input_tokens: Option<u64>,
     pub(super) cache_read_input_tokens: Option<u64>,

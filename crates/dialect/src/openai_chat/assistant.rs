@@ -16,15 +16,13 @@ pub(super) struct Said {
     pub(super) blocks: Vec<Block>,
     /// The message's own fields, marks included.
     pub(super) extras: Extras,
-    /// The mark that says where its reasoning stood, if not in `reasoning_content`.
-    pub(super) reasoning_mark: Option<&'static str>,
 }
 
 /// Reads a message: reasoning first, then what was said, then the calls. `new_id` names a call that has no id.
 pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String) -> Said {
     let AssistantIn { content, refusal, reasoning_content, reasoning, tool_calls, function_call, mut extra } =
         message;
-    let (thought, mut reasoning_mark) = read_reasoning(reasoning_content, reasoning, &mut extra);
+    let (thought, reasoning_mark) = read_reasoning(reasoning_content, reasoning, &mut extra);
     let mut extras = extras(extra);
     let mut blocks = Vec::new();
     blocks.extend(thought.map(|text| thought_block(text, reasoning_mark, Extras::NONE)));
@@ -34,9 +32,6 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
         Some(TextOr::Text(text)) => blocks.push(Block::Text(Text::new(text))),
         Some(TextOr::List(parts)) => blocks.extend(parts.into_iter().map(read_part)),
     }
-    if blocks.iter().any(|block| matches!(block, Block::Reasoning(thought) if is_part(thought))) {
-        reasoning_mark = Some(marks::REASONING_PART);
-    }
     blocks.extend(refusal.filter(|text| !text.is_empty()).map(|text| Block::Refusal(Text::new(text))));
     let calls = tool_calls.unwrap_or_default().into_iter();
     blocks.extend(calls.enumerate().map(|(index, call)| read_call(call, || new_id(index))));
@@ -45,7 +40,7 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
         call.extras.mark(ID, marks::LEGACY);
         Block::ToolCall(call)
     }));
-    Said { blocks, extras, reasoning_mark }
+    Said { blocks, extras }
 }
 
 /// The thought, and the mark for the field it stood in. Hosts that fill both fields put the same text in both.

@@ -16,7 +16,7 @@ pub(super) const SAFETY_IDENTIFIER: &str = "safety_identifier";
 pub(super) const EMPTY_CONTENT: &str = "empty_content";
 /// A refusal stood among the content parts.
 pub(super) const REFUSAL_PART: &str = "refusal_part";
-/// Reasoning stood in `reasoning`; on a reply's head too, because a stream must know before the block is complete.
+/// Reasoning stood in `reasoning`.
 pub(super) const REASONING: &str = "reasoning";
 /// Reasoning stood in `reasoning` and in `reasoning_content`.
 pub(super) const REASONING_BOTH: &str = "reasoning_both";

@@ -1,4 +1,4 @@
-//! Watches a relayed reply. Nearly every frame is passed over after a look for three words.
+//! Watches a relayed reply. Nearly every frame is passed over after a look for three words; whole replies are skimmed.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -6,10 +6,13 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use toolgate_model::Usage;
 
 use super::error;
 use super::stream_read::read_usage;
+use super::usage::{COUNTS, UsageIn};
 use crate::frame::SseFrame;
+use crate::skim::{self, Skim};
 use crate::{Meter, MeterReading};
 
 /// The words. They are made ready once, for that costs more than a look.
@@ -46,18 +49,27 @@ impl StreamSize {
 
 impl ChatMeter {
     fn look(&mut self, text: &str) {
-        let Ok(seen) = serde_json::from_str::<Seen<'_>>(text) else { return };
-        if let Some(usage) = seen.usage.or(seen.x_groq.and_then(|beside| beside.usage)).and_then(read_usage) {
-            self.reading.usage = Some(usage);
+        let Some(Glance { usage, tells_error, is_finished }) = skimmed(text).or_else(|| parsed(text)) else {
+            return;
+        };
+        if usage.is_some() {
+            self.reading.usage = usage;
         }
-        if seen.error.is_some() {
+        if tells_error {
             self.reading.error = Some(error::read_in_band(text));
         }
-        let finished =
-            |choice: &SeenChoice<'_>| choice.finish_reason.as_ref().is_some_and(|word| !word.0.is_empty());
         // Some hosts send no `[DONE]`.
-        self.reading.complete |= seen.choices.iter().flatten().any(finished);
+        self.reading.complete |= is_finished;
     }
+}
+
+/// Looks at a whole reply.
+pub(super) fn measure(body: &[u8]) -> MeterReading {
+    let mut meter = ChatMeter::default();
+    if let Ok(text) = std::str::from_utf8(body) {
+        meter.look(text);
+    }
+    meter.reading
 }
 
 impl Meter for ChatMeter {
@@ -77,12 +89,6 @@ impl Meter for ChatMeter {
         }
     }
 
-    fn whole(&mut self, body: &[u8]) {
-        if let Ok(text) = std::str::from_utf8(body) {
-            self.look(text);
-        }
-    }
-
     fn reading(&self) -> MeterReading {
         MeterReading { said_bytes: (self.size.chunks > 0).then(|| self.size.said()), ..self.reading.clone() }
     }
@@ -92,6 +98,78 @@ impl Meter for ChatMeter {
 fn is_null(bytes: &[u8], name_end: usize) -> bool {
     let value = bytes[name_end..].iter().position(|byte| !matches!(byte, b':' | b' '));
     value.is_some_and(|at| bytes[name_end + at..].starts_with(b"null"))
+}
+
+/// What a reply or a chunk of one says, as far as it matters here.
+#[derive(Debug, PartialEq)]
+struct Glance {
+    usage: Option<Usage>,
+    tells_error: bool,
+    is_finished: bool,
+}
+
+/// The short way, for everything but errors and what few hosts send.
+fn skimmed(text: &str) -> Option<Glance> {
+    let (mut usage, mut choices, mut others) = (None, None, [None, None]);
+    skim::object(text, |skim, name| match name {
+        "usage" => skim::once(&mut usage, skim_usage(skim)?),
+        "choices" => skim::once(&mut choices, skim_choices(skim)?),
+        "error" => skim::once(&mut others[0], skim.value()?),
+        "x_groq" => skim::once(&mut others[1], skim.value()?),
+        _ => skim.value().map(|_| ()),
+    })?;
+    if others.into_iter().flatten().any(|value| value != "null") {
+        return None;
+    }
+    let usage = match usage {
+        None | Some(UsageSeen::Text("null")) => None,
+        Some(UsageSeen::Counts(counts)) => Some(UsageIn::of_counts(counts).into_usage()),
+        Some(UsageSeen::Text(text)) => read_usage(text),
+    };
+    Some(Glance { usage, tells_error: false, is_finished: choices.unwrap_or(false) })
+}
+
+/// Token counts, or a text with more in it.
+enum UsageSeen<'a> {
+    Counts([Option<u64>; 3]),
+    Text(&'a str),
+}
+
+fn skim_usage<'a>(skim: &mut Skim<'a>) -> Option<UsageSeen<'a>> {
+    match skim.counts(COUNTS) {
+        Some(counts) => Some(UsageSeen::Counts(counts)),
+        None => skim.value().map(UsageSeen::Text),
+    }
+}
+
+/// Whether any of the choices is finished.
+fn skim_choices(skim: &mut Skim<'_>) -> Option<bool> {
+    let mut is_any_finished = false;
+    skim.array(|skim| {
+        let mut reason = None;
+        skim.object(|skim, name| match name {
+            "finish_reason" => skim::once(&mut reason, skim.value()?),
+            _ => skim.value().map(|_| ()),
+        })?;
+        if let Some(word) = reason.filter(|reason| *reason != "null") {
+            is_any_finished |= !skim::plain_string(word)?.is_empty();
+        }
+        Some(())
+    })?;
+    Some(is_any_finished)
+}
+
+/// The long way.
+fn parsed(text: &str) -> Option<Glance> {
+    let seen: Seen<'_> = serde_json::from_str(text).ok()?;
+    let usage = seen.usage.or(seen.x_groq.and_then(|beside| beside.usage));
+    let finished =
+        |choice: &SeenChoice<'_>| choice.finish_reason.as_ref().is_some_and(|word| !word.0.is_empty());
+    Some(Glance {
+        usage: usage.and_then(|usage| read_usage(usage.get())),
+        tells_error: seen.error.is_some(),
+        is_finished: seen.choices.iter().flatten().any(finished),
+    })
 }
 
 #[derive(Deserialize)]
@@ -120,3 +198,32 @@ struct SeenChoice<'a> {
 
 #[derive(Deserialize)]
 struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn both_ways_see_the_same(text in skim::tests::texts()) {
+            let text = String::from_utf8_lossy(&text);
+            if let Some(glance) = skimmed(&text) {
+                prop_assert_eq!(Some(glance), parsed(&text));
+            }
+        }
+    }
+
+    #[test]
+    fn a_usual_reply_goes_the_short_way() {
+        let reply = r#"{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},
+            "logprobs":null,"finish_reason":"stop"}],"error":null,
+            "usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"cost_usd":0.5}}"#;
+        let glance = skimmed(reply);
+        assert_eq!(glance.as_ref().and_then(|glance| Some(glance.usage.as_ref()?.total())), Some(7));
+        assert!(glance.is_some_and(|glance| glance.is_finished));
+    }
+}

@@ -38,7 +38,8 @@ pub use stream_write::ChatWriter;
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
 use crate::{
-    ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest, error_rest,
+    ClientDialect, Meter, MeterReading, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
+    WrittenRequest, error_rest,
 };
 
 /// This dialect's name.
@@ -119,6 +120,10 @@ impl UpstreamDialect for OpenAiChat {
 
     fn meter(&self) -> Box<dyn Meter> {
         Box::new(meter::ChatMeter::default())
+    }
+
+    fn measure(&self, body: &[u8]) -> MeterReading {
+        meter::measure(body)
     }
 }
 

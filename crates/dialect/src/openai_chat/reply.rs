@@ -63,7 +63,7 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
         created: created.and_then(|number| seconds(&number.to_string())),
         extras: extras(extra),
     };
-    mark_head(&mut head, said.reasoning_mark);
+    mark_head(&mut head);
     let message_fields = said.extras.known_to(ID).cloned().unwrap_or_default();
     let mut finish = Finish {
         stop: finish_reason.as_deref().map_or(StopReason::EndTurn, read_stop),
@@ -95,12 +95,9 @@ pub(super) fn seconds(number: &str) -> Option<u64> {
     number.split('.').next()?.parse().ok()
 }
 
-/// Says on the head that the reply came in this dialect, and where its reasoning stands.
-pub(super) fn mark_head(head: &mut ReplyHead, reasoning_mark: Option<&'static str>) {
+/// Says on the head that the reply came in this dialect.
+pub(super) fn mark_head(head: &mut ReplyHead) {
     head.extras.mark(ID, marks::NATIVE);
-    if let Some(mark) = reasoning_mark {
-        head.extras.mark(ID, mark);
-    }
 }
 
 /// Where the message's own fields stand in a finish's extras; beside them are the choice's.

@@ -1,5 +1,6 @@
-//! Reads a host's stream. The reply begins when there is something to say, so that its head can hold everything the
-//! first chunks tell (Azure names the reply only in its second chunk).
+//! Reads a host's stream. The reply begins with the first chunk of an answer if all of its head is known by then, so
+//! that a client hears of it at once; where something is missing (Azure names the reply only in its second chunk), it
+//! begins when there is something to say.
 
 use std::borrow::Cow;
 
@@ -34,8 +35,10 @@ pub(super) enum Key {
 /// Where a reply stands.
 #[derive(PartialEq)]
 enum Stage {
-    /// Nothing was said yet.
+    /// `Started` is not out yet.
     Waiting,
+    /// Nothing was said yet.
+    Begun,
     Speaking,
     /// `Finished` is out; what follows is dropped (T22).
     Done,
@@ -63,6 +66,7 @@ pub(super) struct ChatReader {
     head_fields: Fields,
     /// Fields most hosts repeat in every chunk, as last seen.
     repeated: [(&'static str, Option<String>); 2],
+    /// Where the open thought stands, if not in `reasoning_content`.
     reasoning_mark: Option<&'static str>,
     sequencer: Sequencer<Key>,
     calls: Calls,
@@ -105,7 +109,12 @@ impl ChatReader {
         merge(into, extra);
         for choice in choices.into_iter().flatten() {
             match choice.index.unwrap_or(0) {
-                0 => self.choice(choice, out)?,
+                0 => {
+                    self.choice(choice, out)?;
+                    if self.head_is_whole() {
+                        self.begin(out);
+                    }
+                }
                 other => self.losses.add(format!("choices[{other}]"), "one answer is read from a stream"),
             }
         }
@@ -116,10 +125,10 @@ impl ChatReader {
                 self.end_mark = EndMark::Demanded;
                 None
             }
-            UsageField::Given(usage) => read_usage(usage),
+            UsageField::Given(usage) => read_usage(usage.get()),
         };
         if let Some(usage) = usage.or(beside) {
-            if self.stage == Stage::Speaking {
+            if self.stage != Stage::Waiting {
                 out.push(TurnEvent::Usage(usage.clone()));
             }
             self.usage = Some(usage);
@@ -174,7 +183,7 @@ impl ChatReader {
                 }
             }
             Some(word) => {
-                self.begin(out);
+                self.speak(out);
                 self.close(out);
                 self.ending = Ending::Told(reply::read_stop(&word.0));
             }
@@ -206,7 +215,7 @@ impl ChatReader {
         let legacy = function_call.map(CallDelta::legacy);
         // T11: an empty array is no call.
         for call in tool_calls.into_iter().flatten().chain(legacy) {
-            self.begin(out);
+            self.speak(out);
             self.end_thought(out);
             let reply_id = self.head.id.as_ref().map_or("", |id| id.as_str());
             self.calls.delta(call, reply_id, &mut self.sequencer, out)?;
@@ -215,10 +224,10 @@ impl ChatReader {
     }
 
     fn think(&mut self, text: Cow<'_, str>, mark: Option<&'static str>, out: &mut Vec<TurnEvent>) {
-        if self.stage == Stage::Waiting {
+        if !self.sequencer.is_open(Key::Reasoning) {
             self.reasoning_mark = mark;
         }
-        self.grow(Key::Reasoning, BlockStart::Reasoning, text, out);
+        self.grow(Key::Reasoning, BlockStart::Reasoning(self.thought_extras()), text, out);
     }
 
     fn say(&mut self, key: Key, text: Cow<'_, str>, out: &mut Vec<TurnEvent>) {
@@ -237,7 +246,7 @@ impl ChatReader {
                 self.think(Cow::Owned(thought.text()), Some(marks::REASONING_PART), out);
             }
             Block::Opaque(opaque) => {
-                self.begin(out);
+                self.speak(out);
                 self.end_thought(out);
                 self.sequencer.start(Key::Opaque, BlockStart::Opaque(opaque), out);
                 self.sequencer.finish(Key::Opaque, BlockEnd::default(), out);
@@ -252,7 +261,7 @@ impl ChatReader {
         if text.is_empty() {
             return;
         }
-        self.begin(out);
+        self.speak(out);
         if !self.sequencer.is_open(key) {
             self.sequencer.start(key, start, out);
         }
@@ -261,22 +270,38 @@ impl ChatReader {
 
     fn end_thought(&mut self, out: &mut Vec<TurnEvent>) {
         if self.sequencer.is_open(Key::Reasoning) {
-            let mut extras = Extras::NONE;
-            if let Some(mark) = self.reasoning_mark {
-                extras.mark(ID, mark);
-            }
+            let extras = self.thought_extras();
             self.sequencer.finish(Key::Reasoning, BlockEnd { seal: None, extras }, out);
         }
+    }
+
+    fn thought_extras(&self) -> Extras {
+        let mut extras = Extras::NONE;
+        if let Some(mark) = self.reasoning_mark {
+            extras.mark(ID, mark);
+        }
+        extras
+    }
+
+    fn head_is_whole(&self) -> bool {
+        let ReplyHead { id, model, created, extras: _ } = &self.head;
+        id.is_some() && model.is_some() && created.is_some()
+    }
+
+    /// Something is said.
+    fn speak(&mut self, out: &mut Vec<TurnEvent>) {
+        self.begin(out);
+        self.stage = Stage::Speaking;
     }
 
     fn begin(&mut self, out: &mut Vec<TurnEvent>) {
         if self.stage != Stage::Waiting {
             return;
         }
-        self.stage = Stage::Speaking;
+        self.stage = Stage::Begun;
         let mut head = self.head.clone();
         head.extras = extras(std::mem::take(&mut self.head_fields));
-        reply::mark_head(&mut head, self.reasoning_mark);
+        reply::mark_head(&mut head);
         out.push(TurnEvent::Started(head));
         // A host may count before it speaks.
         out.extend(self.usage.clone().map(TurnEvent::Usage));
@@ -363,8 +388,8 @@ fn cut() -> TurnError {
 }
 
 /// Token counts; figures that cannot be read are no reason to lose the reply.
-pub(super) fn read_usage(usage: &RawValue) -> Option<Usage> {
-    serde_json::from_str::<UsageIn>(usage.get()).ok().map(UsageIn::into_usage)
+pub(super) fn read_usage(usage: &str) -> Option<Usage> {
+    serde_json::from_str::<UsageIn>(usage).ok().map(UsageIn::into_usage)
 }
 
 fn usage_of_value(usage: &Value) -> Option<Usage> {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::{
-    BlockEnd, BlockStart, CallKind, Delivery, Delta, Fields, Finish, Losses, ReplyHead, TurnError, TurnEvent,
-    Usage, UsageReport,
+    BlockEnd, BlockStart, CallKind, Delivery, Delta, Extras, Fields, Finish, Losses, ReplyHead, TurnError,
+    TurnEvent, Usage, UsageReport,
 };
 
 use super::assistant_write::{CallForm, PARAGRAPH};
@@ -79,6 +79,21 @@ enum ReasoningForm {
     Part,
 }
 
+impl ReasoningForm {
+    /// Where it stood, if it was said in this dialect.
+    fn of(thought: &Extras) -> Self {
+        if thought.is_marked(ID, marks::REASONING_PART) {
+            Self::Part
+        } else if thought.is_marked(ID, marks::REASONING_BOTH) {
+            Self::Both
+        } else if thought.is_marked(ID, marks::REASONING) {
+            Self::Reasoning
+        } else {
+            Self::Content
+        }
+    }
+}
+
 impl ChatWriter {
     /// Writes the only choice.
     pub fn new(context: ReplyContext) -> Self {
@@ -126,15 +141,6 @@ impl ChatWriter {
 
     fn start(&mut self, head: &ReplyHead, out: &mut Vec<u8>) {
         self.origin = Origin::of(&head.extras);
-        self.reasoning = if head.extras.is_marked(ID, marks::REASONING_PART) {
-            ReasoningForm::Part
-        } else if head.extras.is_marked(ID, marks::REASONING_BOTH) {
-            ReasoningForm::Both
-        } else if head.extras.is_marked(ID, marks::REASONING) {
-            ReasoningForm::Reasoning
-        } else {
-            ReasoningForm::Content
-        };
         let opening = Opening {
             id: reply::written_id(head, &self.context),
             object: "chat.completion.chunk",
@@ -193,7 +199,10 @@ impl ChatWriter {
                 Open::Text
             }
             BlockStart::Refusal => Open::Refusal,
-            BlockStart::Reasoning => Open::Reasoning { paragraphs: 0, wrote: Wrote::Nothing },
+            BlockStart::Reasoning(extras) => {
+                self.reasoning = ReasoningForm::of(&extras);
+                Open::Reasoning { paragraphs: 0, wrote: Wrote::Nothing }
+            }
             BlockStart::ToolCall { id, name, kind } => {
                 if self.said == Said::Text {
                     self.said = Said::TextThenCall;

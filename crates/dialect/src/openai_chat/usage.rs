@@ -8,8 +8,11 @@ use super::fields::{extras, take_object};
 use super::{ID, marks};
 use crate::cost;
 
+/// What many hosts count, and nothing else.
+pub(super) const COUNTS: [&str; 3] = ["prompt_tokens", "completion_tokens", "total_tokens"];
+
 /// `usage` as hosts send it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct UsageIn {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
@@ -24,6 +27,11 @@ pub(super) struct UsageIn {
 const OTHER_CACHE_FIGURES: [&str; 2] = ["prompt_cache_hit_tokens", "cached_tokens"];
 
 impl UsageIn {
+    /// From counts in the order of [`COUNTS`].
+    pub(super) fn of_counts([prompt_tokens, completion_tokens, total_tokens]: [Option<u64>; 3]) -> Self {
+        Self { prompt_tokens, completion_tokens, total_tokens, ..Self::default() }
+    }
+
     /// The counts in fields that add up.
     pub(super) fn into_usage(self) -> Usage {
         let Self {

@@ -1,5 +1,6 @@
-//! Watches a relayed reply: only the stream's last events are looked into.
+//! Watches a relayed reply: only the stream's last events are looked into, and those are skimmed.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -11,6 +12,7 @@ use super::stream_frames::Named;
 use super::usage;
 use super::wire::UsageBody;
 use crate::frame::SseFrame;
+use crate::skim;
 use crate::{Meter, MeterReading};
 
 /// What was seen of a reply.
@@ -20,9 +22,10 @@ pub(super) struct ResponseMeter {
 }
 
 /// The few fields of a response that matter here.
-#[derive(Deserialize)]
-struct Seen {
-    status: Option<String>,
+#[derive(Debug, Deserialize, PartialEq)]
+struct Seen<'a> {
+    #[serde(borrow)]
+    status: Option<Cow<'a, str>>,
     usage: Option<UsageBody>,
     error: Option<Value>,
 }
@@ -54,7 +57,7 @@ impl Meter for ResponseMeter {
         let Ok(event) = serde_json::from_str::<LastEvent<'_>>(frame.data) else { return };
         match (event.response, moment) {
             (Some(response), moment) => {
-                self.whole(response.get().as_bytes());
+                self.see(response.get().as_bytes());
                 self.reading.repeated = (moment == Moment::End).then(|| Arc::from(response.get()));
             }
             (None, Moment::Failure) => {
@@ -65,19 +68,16 @@ impl Meter for ResponseMeter {
         }
     }
 
-    fn whole(&mut self, body: &[u8]) {
-        if let Ok(response) = serde_json::from_slice::<Seen>(body) {
-            self.see(response);
-        }
-    }
-
     fn reading(&self) -> MeterReading {
         self.reading.clone()
     }
 }
 
 impl ResponseMeter {
-    fn see(&mut self, response: Seen) {
+    fn see(&mut self, response: &[u8]) {
+        let Some(response) = skimmed(response).or_else(|| serde_json::from_slice(response).ok()) else {
+            return;
+        };
         self.reading.usage = response.usage.map(usage::read).or(self.reading.usage.take());
         let failed = response.status.as_deref() == Some("failed");
         if let Some(told) = response.error.filter(|_| failed || response.status.is_none()) {
@@ -85,6 +85,31 @@ impl ResponseMeter {
         }
         self.reading.complete = !failed && response.status.is_some();
     }
+}
+
+/// Looks at a whole response.
+pub(super) fn measure(body: &[u8]) -> MeterReading {
+    let mut meter = ResponseMeter::default();
+    meter.see(body);
+    meter.reading
+}
+
+/// The short way to the fields of a response, unless it tells an error.
+fn skimmed(response: &[u8]) -> Option<Seen<'_>> {
+    let text = std::str::from_utf8(response).ok()?;
+    let [status, usage, error] = skim::fields(text, ["status", "usage", "error"])?;
+    if error.is_some() {
+        return None;
+    }
+    let status = match status {
+        Some(status) => Some(Cow::Borrowed(skim::plain_string(status)?)),
+        None => None,
+    };
+    let usage = match usage {
+        Some(usage) => Some(serde_json::from_str(usage).ok()?),
+        None => None,
+    };
+    Some(Seen { status, usage, error: None })
 }
 
 fn moment(frame: SseFrame<'_>) -> Option<Moment> {
@@ -100,4 +125,33 @@ fn moment(frame: SseFrame<'_>) -> Option<Moment> {
         return None;
     }
     named(&serde_json::from_str::<Named<'_>>(frame.data).ok()?.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn both_ways_see_the_same(text in skim::tests::texts()) {
+            if let Some(seen) = skimmed(&text) {
+                prop_assert_eq!(Some(seen), serde_json::from_slice(&text).ok());
+            }
+        }
+    }
+
+    #[test]
+    fn a_usual_response_goes_the_short_way() {
+        let response = br#"{"id":"resp_1","status":"completed","error":null,"output":[{"type":"message"}],
+            "usage":{"input_tokens":3,"output_tokens":4,"input_tokens_details":{"cached_tokens":1}}}"#;
+        let seen = skimmed(response).expect("the short way");
+        assert_eq!(
+            (seen.status.as_deref(), seen.usage.map(|usage| usage.output_tokens)),
+            (Some("completed"), Some(4))
+        );
+    }
 }

@@ -26,7 +26,8 @@ mod tests;
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
 use crate::{
-    ClientDialect, Meter, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect, WrittenRequest, error_rest,
+    ClientDialect, Meter, MeterReading, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
+    WrittenRequest, error_rest,
 };
 
 /// Its name.
@@ -106,5 +107,9 @@ impl UpstreamDialect for OpenaiResponses {
 
     fn meter(&self) -> Box<dyn Meter> {
         Box::new(meter::ResponseMeter::default())
+    }
+
+    fn measure(&self, body: &[u8]) -> MeterReading {
+        meter::measure(body)
     }
 }

@@ -46,7 +46,7 @@ impl ItemTeller {
         let told = match item {
             Item::Message(message) => Told::Message { fields: message.extra, parts: Vec::new() },
             Item::Reasoning(_) => {
-                self.order.step(place, Step::Start(BlockStart::Reasoning), out)?;
+                self.order.step(place, Step::Start(BlockStart::Reasoning(Extras::NONE)), out)?;
                 Told::Reasoning(Vec::new())
             }
             Item::FunctionCall(item) => {

@@ -138,7 +138,7 @@ impl StreamWriter {
                     "type": "message", "status": "in_progress", "role": "assistant", "content": [],
                 }),
             ),
-            BlockStart::Reasoning => (
+            BlockStart::Reasoning(_) => (
                 id("rs"),
                 OpenBlock::Reasoning(Vec::new()),
                 json!({

@@ -206,7 +206,7 @@ pub(super) struct IncompleteDetails {
     pub(super) reason: Option<String>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub(super) struct UsageBody {
     #[serde(default)]
     pub(super) input_tokens: u64,

@@ -286,6 +286,44 @@ async fn pings_come_before_the_first_byte_and_the_reply_after_them() {
     }
 }
 
+/// A host's stream, held at the gate after its first frame.
+fn begun(host: &Host, gate: &str) -> Script {
+    let all = (host.tail)(host.begun());
+    let mut steps = all.steps().cloned();
+    let first = Script::sse().step(steps.next().expect("a first frame")).gate(gate);
+    steps.fold(first, Script::step)
+}
+
+#[tokio::test]
+async fn a_stream_begins_with_the_hosts_first_frame() {
+    let upstream = ScriptedUpstream::start().await;
+    let gate = Gate::before(&upstream);
+    for (client, host, place) in pairs() {
+        upstream.on(begun(host, &place));
+        let mut answer = gate.post(client.path, &(client.ask)(host.model, true)).await;
+        let early = answer.until("data: {").await;
+        assert!(!early.contains("hi there"), "{place}: {early}");
+        upstream.open(&place);
+        let stream = early + &answer.text().await;
+        assert!(stream.contains("hi there"), "{place}: {stream}");
+        assert!((client.is_complete)(&Frame::read(&stream)), "{place}: {stream}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_comes_with_the_first_words_still_has_its_status() {
+    let upstream = ScriptedUpstream::start().await;
+    let mut backends = backends(&upstream);
+    backends.upstreams.iter_mut().for_each(|host| host.retry.retries = 0);
+    let gate = Gate::start(&config(), backends);
+    for (client, host, place) in pairs() {
+        upstream.on((host.error_frame)(host.begun(), "out of cards").in_one_write());
+        let answer = gate.post(client.path, &(client.ask)(host.model, true)).await;
+        assert!(answer.status() >= 500, "{place}");
+        assert_eq!((client.error)(&answer.json().await).as_deref(), Some("out of cards"), "{place}");
+    }
+}
+
 #[tokio::test]
 async fn an_error_after_the_first_ping_is_an_event() {
     let upstream = ScriptedUpstream::start().await;

@@ -1,7 +1,7 @@
 //! Streams with more than text: the host's own reasoning, usage, and when to stop.
 
 use super::*;
-use toolgate_model::{Grammar, Usage};
+use toolgate_model::{Extras, Grammar, Usage};
 
 const LS: &str = "<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\n</invoke>";
 
@@ -22,7 +22,7 @@ fn reasoning_of_the_host_passes_through_and_may_hold_the_answer() {
         &prepared,
         vec![
             TurnEvent::Started(ReplyHead::default()),
-            TurnEvent::BlockStarted(BlockStart::Reasoning),
+            TurnEvent::BlockStarted(BlockStart::Reasoning(Extras::NONE)),
             text(&thought),
             TurnEvent::BlockFinished(BlockEnd::default()),
             finished(StopReason::EndTurn),
@@ -43,7 +43,7 @@ fn blocks_of_the_host_inside_a_call_wait_for_its_end() {
             TurnEvent::BlockStarted(BlockStart::Text),
             text(&format!("{}\n{before}", prepared.plan.trigger().unwrap())),
             TurnEvent::BlockFinished(BlockEnd::default()),
-            TurnEvent::BlockStarted(BlockStart::Reasoning),
+            TurnEvent::BlockStarted(BlockStart::Reasoning(Extras::NONE)),
             text("hm"),
             TurnEvent::BlockFinished(BlockEnd::default()),
             TurnEvent::BlockStarted(BlockStart::Text),

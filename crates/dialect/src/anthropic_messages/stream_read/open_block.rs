@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 use toolgate_model::sequencer::Sequencer;
-use toolgate_model::{BlockEnd, BlockStart, CallKind, Delta, Fields, Opaque, Seal, TurnError, TurnEvent};
+use toolgate_model::{
+    BlockEnd, BlockStart, CallKind, Delta, Extras, Fields, Opaque, Seal, TurnError, TurnEvent,
+};
 
 use super::DeltaIn;
 use crate::anthropic_messages::ID;
@@ -64,12 +66,12 @@ impl OpenBlock {
                 Self::Text { citations, extra }
             }
             BlockIn::Thinking(ThinkingBlockIn { thinking, signature, extra }) => {
-                blocks.start(index, BlockStart::Reasoning, out);
+                blocks.start(index, BlockStart::Reasoning(Extras::NONE), out);
                 blocks.delta(index, Delta::Text(thinking), out);
                 Self::Thinking { signature: signature.unwrap_or_default(), extra }
             }
             BlockIn::RedactedThinking(RedactedIn { data, extra }) => {
-                blocks.start(index, BlockStart::Reasoning, out);
+                blocks.start(index, BlockStart::Reasoning(Extras::NONE), out);
                 Self::Redacted { data, extra }
             }
             BlockIn::ToolUse(ToolUseIn { id, name, input, extra }) => {

@@ -36,9 +36,8 @@ fn a_reply_survives() {
     assert_eq!((usage.total_input(), usage.output, usage.reasoning), (6, 9, Some(4)));
     assert_eq!(written(&reply), (message.clone(), Vec::new()));
 
-    let mut meter = DIALECT.meter();
-    meter.whole(message.to_string().as_bytes());
-    assert_eq!((meter.reading().usage, meter.reading().complete), (Some(usage), true));
+    let reading = DIALECT.measure(message.to_string().as_bytes());
+    assert_eq!((reading.usage, reading.complete), (Some(usage), true));
 }
 
 #[test]

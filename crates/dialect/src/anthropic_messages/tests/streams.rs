@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use toolgate_model::reply::fold;
 use toolgate_model::{
-    Block, BlockEnd, BlockStart, CallKind, Delta, ErrorKind, Finish, Reasoning, ReasoningKind, ReplyHead,
-    Seal, StopReason, TurnError, TurnEvent, Usage,
+    Block, BlockEnd, BlockStart, CallKind, Delta, ErrorKind, Extras, Finish, Reasoning, ReasoningKind,
+    ReplyHead, Seal, StopReason, TurnError, TurnEvent, Usage,
 };
 
 use super::{context, data_of, events, folded, frames, write_stream};
@@ -253,7 +253,7 @@ fn a_foreign_stream_is_told_in_our_order() {
     let usage = Usage::from_inclusive(10, 4, 3);
     let written = write_stream(vec![
         TurnEvent::Started(ReplyHead::default()),
-        TurnEvent::BlockStarted(BlockStart::Reasoning),
+        TurnEvent::BlockStarted(BlockStart::Reasoning(Extras::NONE)),
         text("a"),
         TurnEvent::BlockDelta(Delta::Paragraph(ReasoningKind::Full)),
         text("b"),
@@ -328,7 +328,7 @@ fn a_seal_without_text_is_kept() {
         let end = BlockEnd { seal: Some(seal.clone()), ..BlockEnd::default() };
         let written = write_stream(vec![
             TurnEvent::Started(ReplyHead::default()),
-            TurnEvent::BlockStarted(BlockStart::Reasoning),
+            TurnEvent::BlockStarted(BlockStart::Reasoning(Extras::NONE)),
             TurnEvent::BlockFinished(end),
             TurnEvent::Finished(Finish::default()),
         ]);

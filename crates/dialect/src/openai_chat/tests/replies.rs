@@ -232,7 +232,6 @@ fn the_meter_reads_usage_and_the_end() {
         meter.frame(SseFrame { event: "", data: &data });
     }
     assert_eq!(meter.reading().said_bytes, Some("hello world".len()), "the wrapping does not count");
-    let mut meter = DIALECT.meter();
-    meter.whole(reply_json(&json!({"role": "assistant"}), "stop").to_string().as_bytes());
-    assert_eq!(meter.reading().usage.map(|usage| usage.total()), Some(14));
+    let reading = DIALECT.measure(reply_json(&json!({"role": "assistant"}), "stop").to_string().as_bytes());
+    assert_eq!(reading.usage.map(|usage| usage.total()), Some(14));
 }

@@ -1,6 +1,6 @@
 //! What is made of hosts' streams, odd ones above all.
 
-use toolgate_model::{Block, CallKind, ErrorKind, Reply, StopReason};
+use toolgate_model::{Block, CallKind, ErrorKind, Reply, StopReason, TurnEvent};
 
 use super::{DIALECT, chunk, fold_stream, last, read_stream};
 use crate::UpstreamDialect as _;
@@ -164,6 +164,53 @@ fn what_belongs_to_the_reply_is_kept_and_said_again() {
     assert!(frames[0].contains("prompt_filter_results") && !frames.concat().contains("obfuscation"));
 }
 
+/// How many events the first chunk of a host gives, of two of which the second says something.
+#[test]
+fn a_reply_begins_as_soon_as_its_head_is_whole() {
+    let check = |first: &str, expect: usize| {
+        let mut reader = DIALECT.reply_reader();
+        let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
+        let mut events = Vec::new();
+        let mut begun = Vec::new();
+        for frame in [first, &chunk(r#"{"content":"a"}"#)] {
+            decoder.push(format!("data: {frame}\n\n").as_bytes());
+            reader.frame(decoder.next_frame().unwrap().unwrap(), &mut events).unwrap();
+            begun.push(events.len());
+        }
+        let starts = events.iter().filter(|event| matches!(event, TurnEvent::Started(_))).count();
+        assert_eq!((begun[0], starts), (expect, 1), "{first}");
+        let TurnEvent::Started(head) = &events[0] else { panic!("{first}: {events:?}") };
+        let head = (head.id.as_ref().unwrap().as_str(), head.model.as_ref().unwrap().as_str(), head.created);
+        assert_eq!(head, ("r1", "m", Some(5)), "{first}");
+    };
+    check(&chunk(r#"{"role":"assistant","content":""}"#), 1);
+    check(&chunk("{}"), 1);
+    let counted =
+        r#"{"id":"r1","model":"m","created":5,"choices":[{"delta":{}}],"usage":{"prompt_tokens":2}}"#;
+    check(counted, 2);
+    let role = r#""choices":[{"index":0,"delta":{"role":"assistant","content":""}}]"#;
+    check(&format!(r#"{{"id":"","model":"m","created":5,{role}}}"#), 0);
+    check(&format!(r#"{{"id":"r1","model":"","created":5,{role}}}"#), 0);
+    check(&format!(r#"{{"id":"r1","model":"m","created":0,{role}}}"#), 0);
+    check(r#"{"id":"r1","model":"m","created":5,"choices":[],"prompt_filter_results":[1]}"#, 0);
+    check(r#"{"id":"r1","model":"m","created":5,"choices":[],"usage":{"prompt_tokens":2}}"#, 0);
+    check(r#"{"id":"r1","model":"m","created":5,"choices":[{"index":1,"delta":{}}]}"#, 0);
+}
+
+#[test]
+fn a_thought_goes_back_into_the_field_it_stood_in() {
+    let check = |delta: &str| {
+        let said = [&chunk(r#"{"role":"assistant","content":""}"#), &chunk(delta), &last("stop"), "[DONE]"];
+        let events = read_stream(&said).unwrap();
+        let written = super::write_stream(super::plain_context(), events);
+        assert!(written[1].contains(delta), "{written:?}");
+    };
+    check(r#"{"reasoning_content":"a"}"#);
+    check(r#"{"reasoning":"a"}"#);
+    check(r#"{"reasoning_content":"a","reasoning":"a"}"#);
+    check(r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}"#);
+}
+
 #[test]
 fn why_it_ended() {
     let check = |word: &str, expect: StopReason| {
@@ -184,6 +231,8 @@ fn why_it_ended() {
 #[test]
 fn a_cut_stream_is_an_error() {
     let (text, end) = (chunk(r#"{"content":"a"}"#), last("stop"));
+    let begun = chunk(r#"{"role":"assistant","content":""}"#);
+    assert!(read_stream(&[&begun, &last(""), "[DONE]"]).is_err(), "nothing was said");
     for frames in [&[][..], &["[DONE]"], &[&text], &[&text, "[DONE]"], &[&text, &last("")]] {
         assert_eq!(read_stream(frames).unwrap_err().kind, ErrorKind::Upstream, "{frames:?}");
     }

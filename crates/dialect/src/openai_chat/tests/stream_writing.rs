@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_model::{
-    BlockEnd, BlockStart, CallKind, Delta, ErrorKind, Finish, ReasoningKind, ReplyHead, StopReason,
+    BlockEnd, BlockStart, CallKind, Delta, ErrorKind, Extras, Finish, ReasoningKind, ReplyHead, StopReason,
     TurnError, TurnEvent, Usage,
 };
 
@@ -96,7 +96,7 @@ fn thoughts_and_refusals() {
             TurnEvent::BlockDelta(Delta::Text(text.into())),
         ]
     };
-    let mut events = vec![started(), TurnEvent::BlockStarted(BlockStart::Reasoning)];
+    let mut events = vec![started(), TurnEvent::BlockStarted(BlockStart::Reasoning(Extras::NONE))];
     events.extend(paragraph("one"));
     events.extend(paragraph("two"));
     events.extend([

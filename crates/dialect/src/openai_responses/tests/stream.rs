@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use toolgate_model::{
-    Block, BlockEnd, BlockStart, CallKind, Delta, ErrorKind, Finish, ReasoningKind, Reply, ReplyHead, Seal,
-    StopReason, TurnError, TurnEvent, reply,
+    Block, BlockEnd, BlockStart, CallKind, Delta, ErrorKind, Extras, Finish, ReasoningKind, Reply, ReplyHead,
+    Seal, StopReason, TurnError, TurnEvent, reply,
 };
 
 use super::{context, frames, read_stream, write_stream};
@@ -178,7 +178,7 @@ fn foreign_events() -> Vec<TurnEvent> {
     let call = |kind| BlockStart::ToolCall { id: "c".into(), name: "f".into(), kind };
     vec![
         TurnEvent::Started(ReplyHead { id: Some("msg_abc".into()), ..ReplyHead::default() }),
-        start(BlockStart::Reasoning),
+        start(BlockStart::Reasoning(Extras::NONE)),
         grow(Delta::Text("hm".into())),
         grow(Delta::Paragraph(ReasoningKind::Summary)),
         grow(Delta::Text("in short".into())),
