@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -88,8 +88,10 @@ impl Connection {
     }
 
     /// Waits for a reply, and for the client to leave, which drops whatever works on the reply (T20).
-    pub(super) async fn meanwhile<T>(&mut self, answer: impl Future<Output = T>) -> io::Result<T> {
-        let mut answer = pin!(answer);
+    pub(super) async fn meanwhile<T>(
+        &mut self,
+        mut answer: Pin<&mut impl Future<Output = T>>,
+    ) -> io::Result<T> {
         poll_fn(|cx| match answer.as_mut().poll(cx) {
             Poll::Ready(answered) => Poll::Ready(Ok(answered)),
             Poll::Pending => self.poll_gone(cx).map(Err),

@@ -36,7 +36,8 @@ pub(crate) async fn serve(stream: TcpStream, worker: &Arc<Worker>, peer: Peer) -
                 // A client that leaves drops the turn, which tells so.
                 let turn = turn::begin(worker, head.api, caller, head.request.headers());
                 let body = connection.body(head.body_bytes).await.ok()?;
-                connection.meanwhile(turn.answer(Ok(body))).await.ok()?
+                let answer = pin!(turn.answer(Ok(body)));
+                connection.meanwhile(answer).await.ok()?
             }
             // Whoever may not come in is not listened to for long.
             Err(_) if connection.received.len() < head.body_bytes => {
