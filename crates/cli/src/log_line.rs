@@ -29,13 +29,15 @@ struct Styles {
     dimmed: &'static str,
     italic: &'static str,
     off: &'static str,
+    /// What stands between the name of a field and its value, styles included.
+    equals: &'static str,
     level: fn(Level) -> &'static str,
 }
 
 impl HumanLine {
     /// For files and pipes.
     pub(crate) fn plain() -> Self {
-        let styles = Styles { bold: "", dimmed: "", italic: "", off: "", level: |_| "" };
+        let styles = Styles { bold: "", dimmed: "", italic: "", off: "", equals: "=", level: |_| "" };
         Self { styles }
     }
 
@@ -48,7 +50,14 @@ impl HumanLine {
             Level::WARN => "\x1b[33m",
             Level::ERROR => "\x1b[31m",
         };
-        let styles = Styles { bold: "\x1b[1m", dimmed: "\x1b[2m", italic: "\x1b[3m", off: "\x1b[0m", level };
+        let styles = Styles {
+            bold: "\x1b[1m",
+            dimmed: "\x1b[2m",
+            italic: "\x1b[3m",
+            off: "\x1b[0m",
+            equals: "\x1b[0m\x1b[2m=\x1b[0m",
+            level,
+        };
         Self { styles }
     }
 }
@@ -64,7 +73,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let Styles { bold, dimmed, off, level, italic: _ } = self.styles;
+        let Styles { bold, dimmed, off, level, italic: _, equals: _ } = self.styles;
         let mut line = String::with_capacity(USUAL_LINE_BYTES);
         line.push_str(dimmed);
         log_time::push_now(&mut line);
@@ -122,8 +131,7 @@ impl Fields {
         if field.name() == "message" {
             return;
         }
-        let Styles { dimmed, italic, off, .. } = self.styles;
-        for piece in [italic, field.name(), off, dimmed, "=", off] {
+        for piece in [self.styles.italic, field.name(), self.styles.equals] {
             self.line.push_str(piece);
         }
     }
@@ -148,6 +156,11 @@ impl Visit for Fields {
         }
     }
 
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.name(field);
+        push_number(&mut self.line, value);
+    }
+
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
         let Some(first) = value.source() else { return self.field(field, format_args!("{value}")) };
         let mut sources = format!("{}.sources=[{first}", field.name());
@@ -159,6 +172,14 @@ impl Visit for Fields {
         }
         self.field(field, format_args!("{value} {sources}]"));
     }
+}
+
+/// Half of what a turn tells are numbers, and the formatter's way to write them is a long one.
+fn push_number(line: &mut String, number: u64) {
+    if number >= 10 {
+        push_number(line, number / 10);
+    }
+    line.extend(char::from_digit((number % 10) as u32, 10));
 }
 
 /// Shows what would command a terminal instead of sending it there: names and messages come from strangers.
@@ -270,12 +291,13 @@ mod tests {
         tracing::error!(error = &failure as &(dyn Error + 'static), "lost");
         tracing::info_span!("outer", a = 1).in_scope(|| tracing::info!("inside"));
         tracing::info!(alone = 1.5);
+        tracing::info!(none = 0_u8, ten = 10_u64, most = u64::MAX, least = i64::MIN, "numbers");
     }
 
     #[test]
     fn lines_look_like_the_usual_ones() {
         assert_eq!(logged(HumanLine::plain(), tell_all_kinds), usual(false, tell_all_kinds));
-        assert_eq!(logged(HumanLine::coloured(), tell_all_kinds).len(), 7);
+        assert_eq!(logged(HumanLine::coloured(), tell_all_kinds).len(), 8);
     }
 
     #[test]

@@ -20,28 +20,29 @@ fn push(line: &mut String, since_epoch: Duration) {
     let micros = u64::from(since_epoch.subsec_micros());
     let (hour, minute, second) = (in_day / 3600, in_day / 60 % 60, in_day % 60);
     let pieces = [
-        (year, 1000, "-"),
-        (month, 10, "-"),
-        (day, 10, "T"),
-        (hour, 10, ":"),
-        (minute, 10, ":"),
-        (second, 10, "."),
-        (micros, 100_000, "Z"),
+        (year, 4, "-"),
+        (month, 2, "-"),
+        (day, 2, "T"),
+        (hour, 2, ":"),
+        (minute, 2, ":"),
+        (second, 2, "."),
+        (micros, 6, "Z"),
     ];
-    for (number, first_digit, end) in pieces {
-        push_number(line, number, first_digit);
+    for (number, width, end) in pieces {
+        push_number(line, number, width);
         line.push_str(end);
     }
 }
 
-/// Writes the digits from the one that counts `place` down to the last.
-fn push_number(line: &mut String, number: u64, mut place: u64) {
-    while place > 0 {
-        line.push(
-            char::from_digit(u32::try_from(number / place % 10).unwrap_or_default(), 10).unwrap_or('0'),
-        );
-        place /= 10;
+/// Writes the last so many digits of a number, six at most.
+fn push_number(line: &mut String, mut number: u64, width: usize) {
+    let mut digits = ['0'; 6];
+    // From the last one on: then all divisions are by ten, which the compiler makes cheap.
+    for digit in digits[..width].iter_mut().rev() {
+        *digit = char::from(b'0' + (number % 10) as u8);
+        number /= 10;
     }
+    line.extend(&digits[..width]);
 }
 
 /// Year, month and day of a number of days after the first of January 1970.

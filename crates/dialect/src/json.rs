@@ -1,7 +1,8 @@
 //! JSON texts, read fast. Only what cannot be read is read once more, to find the place at fault: keeping track of
 //! the place costs, and most texts are good.
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
+use serde_json::Value;
 
 /// Why a JSON text could not be read.
 #[derive(Debug)]
@@ -13,8 +14,11 @@ pub(crate) struct Unreadable {
 
 /// Reads a text that holds one value and nothing after it.
 pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Unreadable> {
-    serde_json::from_slice(text).map_err(|cause| {
-        let mut json = serde_json::Deserializer::from_slice(text);
+    // Checked once for the whole text, letters need not be checked string by string.
+    let text =
+        std::str::from_utf8(text).map_err(|_| Unreadable { place: None, cause: wrong_letter(text) })?;
+    serde_json::from_str(text).map_err(|cause| {
+        let mut json = serde_json::Deserializer::from_str(text);
         match serde_path_to_error::deserialize::<_, T>(&mut json) {
             // The value was good, so it is what follows.
             Ok(_) => Unreadable { place: None, cause },
@@ -24,6 +28,14 @@ pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Unreadable> {
             }
         }
     })
+}
+
+/// Says where a text stops being UTF-8.
+fn wrong_letter(text: &[u8]) -> serde_json::Error {
+    match serde_json::from_slice::<Value>(text) {
+        Err(cause) => cause,
+        Ok(_) => Error::custom("the text is not UTF-8"),
+    }
 }
 
 #[cfg(test)]
@@ -62,6 +74,8 @@ mod tests {
         check("{}", None, "missing field `inner`");
         check("{", None, "EOF while parsing");
         check(r#"{"inner": []} x"#, None, "trailing characters");
+        let error = read::<Outer>(b"{\"other\": \"\xff\"}").expect_err("no UTF-8");
+        assert_eq!(error.cause.to_string(), "invalid unicode code point at line 1 column 12");
     }
 
     #[test]

@@ -252,8 +252,8 @@ fn plain_letters(text: &[u8]) -> usize {
         if at == SHORT {
             let long = &text[at..];
             let end = memchr2(b'"', b'\\', long).unwrap_or(long.len());
-            let has_control = long[..end].iter().min().is_some_and(|least| *least < b' ');
-            return at + if has_control { one_by_one(long) } else { end };
+            let least = long[..end].iter().fold(u8::MAX, |least, letter| least.min(*letter));
+            return at + if least < b' ' { one_by_one(long) } else { end };
         }
     }
     at + one_by_one(&text[at..])

@@ -4,6 +4,7 @@
 //! tagged objects are read by [`read_tagged`]: the tag usually comes first and the rest is then read directly,
 //! in one pass; fields that come before the tag are kept as raw text and handed on.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -92,22 +93,26 @@ impl<'de, T: Tagged<'de>> Visitor<'de> for TaggedVisitor<T> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<T, M::Error> {
         let mut before = Vec::new();
-        let mut tag = String::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if key == T::TAG {
+        let mut tag = Word(Cow::Borrowed(""));
+        while let Some(key) = map.next_key::<Word<'de>>()? {
+            if key.0 == T::TAG {
                 tag = map.next_value()?;
                 break;
             }
-            before.push((key, map.next_value::<&'de RawValue>()?));
+            before.push((key.0, map.next_value::<&'de RawValue>()?));
         }
         let fields = FieldsLeft { before: before.into_iter(), value: None, rest: map };
-        T::read(&tag, de::value::MapAccessDeserializer::new(fields))
+        T::read(&tag.0, de::value::MapAccessDeserializer::new(fields))
     }
 }
 
+/// A name or a tag. Nearly all stand in the text as they are, and are not copied.
+#[derive(Deserialize)]
+struct Word<'t>(#[serde(borrow)] Cow<'t, str>);
+
 /// The fields before the tag, then those after it.
 struct FieldsLeft<'de, M> {
-    before: std::vec::IntoIter<(String, &'de RawValue)>,
+    before: std::vec::IntoIter<(Cow<'de, str>, &'de RawValue)>,
     value: Option<&'de RawValue>,
     rest: M,
 }
