@@ -26,6 +26,9 @@ const HISTORY_MESSAGES: usize = 40;
 /// Turns of each conversation of the crowd.
 const CROWD_TURNS: usize = 3;
 
+/// Conversations after which a gateway knows how its client begins all of them.
+const TO_BE_KNOWN: usize = 2;
+
 /// Processes the crowd has to share.
 const CROWD_PROCESSES: u32 = 4;
 
@@ -83,21 +86,31 @@ impl Setting<'_> {
         Scene::start(self.gateway, self.program, &self.folder.join("agent").join(name), pool)
     }
 
-    /// Warm and cold take turns, so that both see the same machine.
+    /// Warm and cold take turns, so that all see the same machine.
     async fn starts(&self) -> Result<Starts, AnyError> {
-        let with_warm = self.scene("warm", Pool { warm: 1, max: 2, hold: "1s" })?;
+        let with_warm = Pool { warm: 1, max: 2, hold: "1s" };
+        let (usual, unseen) = (self.scene("warm", with_warm)?, self.scene("warm-unseen", with_warm)?);
         let without = self.scene("cold", Pool { warm: 0, max: 2, hold: "1s" })?;
-        let (mut warm, mut cold) = (Vec::new(), Vec::new());
-        for round in 0..self.effort.rounds {
-            with_warm.settle(A_PROCESS).await?;
-            without.settle(0).await?;
-            warm.push(first_event(&with_warm, round).await?);
-            cold.push(first_event(&without, round).await?);
+        for number in 0..TO_BE_KNOWN {
+            usual.settle(A_PROCESS).await?;
+            first_event(&usual, Conversation::new(), &format!("known {number}")).await?;
         }
-        Ok(Starts { warm_ms: median(warm), cold_ms: median(cold) })
+        let (mut warm, mut warm_unseen, mut cold) = (Vec::new(), Vec::new(), Vec::new());
+        for round in 0..self.effort.rounds {
+            usual.settle(A_PROCESS).await?;
+            unseen.settle(A_PROCESS).await?;
+            without.settle(0).await?;
+            let name = format!("number {round}");
+            let other = Conversation::under(&format!("You are friendly assistant {name}."));
+            warm.push(first_event(&usual, Conversation::new(), &name).await?);
+            warm_unseen.push(first_event(&unseen, other, &name).await?);
+            cold.push(first_event(&without, Conversation::new(), &name).await?);
+        }
+        Ok(Starts { warm: median(warm), warm_unseen: median(warm_unseen), cold: median(cold) })
     }
 
-    /// The same history, told to a warm process that knows nothing of it and known to a live one.
+    /// The same history, told to a warm process that knows no more than its client's usual opening, and known to a live
+    /// one.
     async fn resumed(&self) -> Result<Resumed, AnyError> {
         let with_live = self.scene("live", Pool { warm: 0, max: 1, hold: "10m" })?;
         let with_warm = self.scene("from-nothing", Pool { warm: 1, max: 2, hold: "1s" })?;
@@ -171,9 +184,8 @@ impl Setting<'_> {
     }
 }
 
-async fn first_event(scene: &Scene, round: usize) -> Result<f64, AnyError> {
-    let mut conversation = Conversation::new();
-    conversation.say(&format!("Hello number {round}."));
+async fn first_event(scene: &Scene, mut conversation: Conversation, name: &str) -> Result<f64, AnyError> {
+    conversation.say(&format!("Hello {name}."));
     Ok(milliseconds(conversation.send(scene.address()).await?.first))
 }
 

@@ -19,9 +19,11 @@ use super::failure;
 use super::job::{Happening, Job};
 use super::launch::{self, Launch};
 use super::ledger::Ledger;
-use super::pool::{Idleness, Pool, ProcessId};
+use super::opening::Setup;
+use super::pool::Pool;
 use super::process::{PipeEvent, Process};
 use super::questions::Questions;
+use super::roster::{Idleness, ProcessId};
 use super::steps::OwnWork;
 
 /// What the owner of a process may be told.
@@ -37,6 +39,8 @@ pub(super) struct Actor {
     pub(super) id: ProcessId,
     pub(super) pool: Arc<Pool>,
     pub(super) launch: Launch,
+    /// How it is opened before anybody asks for it.
+    pub(super) ahead: Option<Setup>,
     pub(super) commands: mpsc::Receiver<Command>,
     /// Its place among the processes that may live; free again when it is gone.
     pub(super) place: OwnedSemaphorePermit,
@@ -67,6 +71,9 @@ impl End {
 impl Actor {
     pub(super) async fn run(mut self) {
         let mut core = Core::new(Charges::with(&self.pool.config().model));
+        if let Some(Setup { opening, tools, .. }) = self.ahead.take() {
+            core.open(&opening, tools);
+        }
         let mut ledger = Ledger::new(Arc::clone(&self.pool));
         let command = launch::command(self.pool.config(), &self.launch, self.pool.door());
         match Process::start(command) {

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_dialect::claude_stream_json::write;
+use toolgate_dialect::claude_stream_json::write::{self, Opening};
 use toolgate_dialect::claude_stream_json::{
-    AgentTools, Ask, HistoryLine, Line, Outcome, RequestId, Script, ServerAnswer, ToolServer,
+    AgentTools, Ask, HistoryLine, Line, Outcome, RequestId, Script, ServerAnswer,
 };
 use toolgate_model::lineage::Lineage;
 use toolgate_model::reply::Fold;
@@ -18,6 +18,7 @@ use super::charges::Charges;
 use super::failure::{self, Ending};
 use super::handoff::Handoff;
 use super::job::{Beginning, Happening, Job, Kept, Notes, Settled, Work};
+use super::opening::Opened;
 use super::outbox::Outbox;
 use super::records::{self, AgentRecord, Done};
 use super::reply::{JoinedReply, Step};
@@ -29,7 +30,6 @@ use crate::turn::Batch;
 #[derive(Default)]
 pub(super) struct Core {
     tools: AgentTools,
-    server: ToolServer,
     opened: Opened,
     history: VecDeque<HistoryLine>,
     /// A quiet line is on its way; the next must wait for it.
@@ -44,14 +44,6 @@ pub(super) struct Core {
     /// The turn that waits for its client, while built-in tools may still run.
     held: Option<(Steps, Done, Kept)>,
     lines: Vec<String>,
-}
-
-#[derive(Default, PartialEq)]
-enum Opened {
-    #[default]
-    No,
-    Asked(RequestId),
-    Yes,
 }
 
 /// How far the question of the open turn has come.
@@ -81,17 +73,19 @@ impl Core {
         Self { charges, ..Self::default() }
     }
 
+    /// Tells all that comes before the first line of a conversation, where it was not told ahead.
+    pub(super) fn open(&mut self, opening: &Opening, tools: AgentTools) {
+        self.lines.extend(self.opened.tell(opening, &tools));
+        self.tools = tools;
+    }
+
     /// Begins a turn.
     pub(super) fn begin(&mut self, job: Job) {
         let Job { turn, talk, work, reply, lineage, notes, outbox } = job;
         match work {
             Work::Fresh(beginning) => {
                 let Beginning { opening, tools, script } = *beginning;
-                self.server = ToolServer::new(&tools);
-                self.tools = tools;
-                let id = fresh_id();
-                self.lines.push(write::initialize(&id, &opening));
-                self.opened = Opened::Asked(id);
+                self.open(&opening, tools);
                 self.plan(script);
             }
             Work::Continue { script } => self.plan(script),
@@ -114,16 +108,10 @@ impl Core {
             Line::Event { event, parent: None } => return self.event(event),
             Line::Result(outcome) => return self.result(&outcome),
             Line::Request { id, ask } => return self.asked(id, ask).into_iter().collect(),
-            Line::Response { id, outcome } => {
-                if self.opened != Opened::Asked(id) {
-                    return Vec::new();
-                }
-                if let Err(why) = outcome {
-                    return vec![Happening::Failed(failure::refused_opening(&why))];
-                }
-                self.opened = Opened::Yes;
-                self.advance();
-            }
+            Line::Response { id, outcome } => match self.opened.answered(id, outcome) {
+                Ok(()) => self.advance(),
+                Err(error) => return vec![Happening::Failed(error)],
+            },
             Line::Withdrawn(id) => return vec![Happening::Withdrawn(id)],
             Line::Assistant { message, parent: None } => {
                 if let Some(turn) = &mut self.turn {
@@ -222,7 +210,7 @@ impl Core {
     /// Sends what may be sent now: history line by line, then the question. The program asks for our tools before it
     /// asks its model, so nothing has to wait for that.
     fn advance(&mut self) {
-        while self.opened == Opened::Yes && !self.unconfirmed {
+        while self.opened.is_complete() && !self.unconfirmed {
             match self.history.pop_front() {
                 Some(HistoryLine::Assistant(content)) => {
                     self.lines.push(write::assistant(&fresh_uuid(), HISTORY_MODEL, &content));
@@ -337,7 +325,7 @@ impl Core {
 
     fn asked(&mut self, id: RequestId, ask: Ask) -> Option<Happening> {
         match ask {
-            Ask::ToolServer { server: _, message } => match self.server.answer(&message) {
+            Ask::ToolServer { server: _, message } => match self.opened.server().answer(&message) {
                 ServerAnswer::Now(answer) => self.lines.push(write::answer_tool_server(&id, &answer)),
                 ServerAnswer::Held(call) => self.lines.extend(self.handoff.asked(id, call)),
             },
@@ -387,10 +375,6 @@ impl OpenTurn {
 
 /// What history lines name as their model: the program wants some name, and no host ever sees it.
 const HISTORY_MODEL: &str = "claude";
-
-fn fresh_id() -> RequestId {
-    RequestId::new(fresh_uuid())
-}
 
 fn fresh_uuid() -> String {
     Uuid::now_v7().to_string()

@@ -13,6 +13,7 @@
 //! next request is served by another (X2).
 
 mod actor;
+mod ahead;
 mod charges;
 pub(crate) mod config;
 mod core;
@@ -23,6 +24,7 @@ mod job;
 mod keeper;
 mod launch;
 mod ledger;
+mod opening;
 mod outbox;
 mod parts;
 mod plan;
@@ -31,6 +33,7 @@ mod process;
 mod questions;
 mod records;
 mod reply;
+mod roster;
 mod running;
 mod session;
 mod start;

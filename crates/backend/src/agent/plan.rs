@@ -16,6 +16,7 @@ use toolgate_model::{
 use super::config::{AgentConfig, AgentModel, Builtins, SystemMode};
 use super::handoff::CallResult;
 use super::launch::{Launch, Thinking};
+use super::opening::{Wording, told};
 use super::reply::{JoinedReply, Prose};
 use super::session::Talk;
 use super::steps;
@@ -27,6 +28,7 @@ pub(super) struct Plan {
     pub(super) launch: Launch,
     pub(super) opening: Opening,
     pub(super) tools: AgentTools,
+    pub(super) wording: Wording,
     pub(super) lineage: Lineage,
     /// Where the client names the session: the same as it was before it did.
     pub(super) nameless: Option<Lineage>,
@@ -68,13 +70,13 @@ impl Plan {
             schema: schema(&turn.request.output),
         };
         let (scope, model) = (scope(turn, config), turn.request.model.as_str());
-        let tools_asked = (tools.served(), &tools.builtins);
-        let asked = format!("{scope}\n{model}\n{launch:?}\n{opening:?}\n{tools_asked:?}");
-        let key = Lineage::of(&asked, &turn.request.messages).whole();
+        let told = told(&launch, &opening, &tools);
+        let key = Lineage::of(&format!("{scope}\n{model}\n{told}"), &turn.request.messages).whole();
         Ok(Self {
             launch,
             opening,
             tools,
+            wording: Wording::of(&turn.caller, &told),
             key,
             lineage: Lineage::of(&scope, &turn.request.messages),
             nameless: turn

@@ -10,11 +10,13 @@ use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError};
 use uuid::Uuid;
 
 use super::job::{Beginning, Job, Notes, Work};
+use super::opening::Setup;
 use super::outbox::{Asked, Inbox, outbox};
 use super::parts;
 use super::plan::Plan;
-use super::pool::{Claimed, Pool, Setup};
+use super::pool::Pool;
 use super::records::{AgentRecord, Done, read_reply};
+use super::roster::Claimed;
 use super::running::Alone;
 use super::session;
 use super::steps::resumable;
@@ -57,6 +59,7 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
     let setup = Setup {
         opening: plan.opening.clone(),
         tools: plan.tools.clone(),
+        wording: plan.wording,
         session: turn.session.asked().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
     };
     let own = OwnSteps { seen: memory.seen, unfinished };

@@ -7,6 +7,9 @@
 //! of those that one of them did.
 
 #[cfg(test)]
+#[cfg(unix)]
+mod ahead;
+#[cfg(test)]
 mod apart;
 #[cfg(test)]
 mod asking;

@@ -20,6 +20,7 @@ const SHOWN_BYTES: usize = 600;
 /// A conversation as its client remembers it.
 #[derive(Debug, Clone)]
 pub(super) struct Conversation {
+    instructions: String,
     messages: Vec<Value>,
 }
 
@@ -30,8 +31,14 @@ pub(super) struct Timed {
 }
 
 impl Conversation {
+    /// One that begins as they usually do.
     pub(super) fn new() -> Self {
-        Self { messages: Vec::new() }
+        Self::under("You are a friendly assistant.")
+    }
+
+    /// One with these instructions.
+    pub(super) fn under(instructions: &str) -> Self {
+        Self { instructions: instructions.to_owned(), messages: Vec::new() }
     }
 
     /// A conversation of so many messages that was held somewhere else.
@@ -40,7 +47,7 @@ impl Conversation {
             let role = if number.is_multiple_of(2) { "user" } else { "assistant" };
             json!({ "role": role, "content": format!("Part {number} of {subject}, told by the {role}.") })
         };
-        Self { messages: (0..messages).map(message).collect() }
+        Self { messages: (0..messages).map(message).collect(), ..Self::new() }
     }
 
     pub(super) fn say(&mut self, text: &str) {
@@ -109,7 +116,7 @@ impl Conversation {
             "model": "claude-code",
             "max_tokens": 1024,
             "stream": true,
-            "system": "You are a friendly assistant.",
+            "system": self.instructions,
             "tools": [{
                 "name": "get_weather",
                 "description": "Tells the weather of a city.",
@@ -180,8 +187,10 @@ mod tests {
                 json!({"type": "tool_use", "id": "c1", "name": "get_weather", "input": {"city": "Paris"}}),
             ]
         );
-        let mut conversation =
-            Conversation { messages: vec![json!({ "role": "assistant", "content": blocks })] };
+        let mut conversation = Conversation {
+            messages: vec![json!({ "role": "assistant", "content": blocks })],
+            ..Conversation::new()
+        };
         conversation.answer_calls("sun").unwrap();
         let result = json!([{ "type": "tool_result", "tool_use_id": "c1", "content": "sun" }]);
         assert_eq!(conversation.messages[1]["content"], result);
