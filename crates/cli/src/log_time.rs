@@ -19,30 +19,28 @@ fn push(line: &mut String, since_epoch: Duration) {
     let in_day = seconds % SECONDS_A_DAY;
     let micros = u64::from(since_epoch.subsec_micros());
     let (hour, minute, second) = (in_day / 3600, in_day / 60 % 60, in_day % 60);
-    let pieces = [
-        (year, 4, "-"),
-        (month, 2, "-"),
-        (day, 2, "T"),
-        (hour, 2, ":"),
-        (minute, 2, ":"),
-        (second, 2, "."),
-        (micros, 6, "Z"),
+    let mut time = *b"0000-00-00T00:00:00.000000Z";
+    let numbers = [
+        (year, 0..4),
+        (month, 5..7),
+        (day, 8..10),
+        (hour, 11..13),
+        (minute, 14..16),
+        (second, 17..19),
+        (micros, 20..26),
     ];
-    for (number, width, end) in pieces {
-        push_number(line, number, width);
-        line.push_str(end);
+    for (number, digits) in numbers {
+        put_number(&mut time[digits], number);
     }
+    line.push_str(str::from_utf8(&time).unwrap_or_default());
 }
 
-/// Writes the last so many digits of a number, six at most.
-fn push_number(line: &mut String, mut number: u64, width: usize) {
-    let mut digits = ['0'; 6];
-    // From the last one on: then all divisions are by ten, which the compiler makes cheap.
-    for digit in digits[..width].iter_mut().rev() {
-        *digit = char::from(b'0' + (number % 10) as u8);
+/// Writes the last digits of a number, from the very last one on: then all divisions are by ten, which is cheap.
+fn put_number(digits: &mut [u8], mut number: u64) {
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
         number /= 10;
     }
-    line.extend(&digits[..width]);
 }
 
 /// Year, month and day of a number of days after the first of January 1970.
