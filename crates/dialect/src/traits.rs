@@ -90,6 +90,9 @@ pub trait ReplyWriter: Send {
     /// Writes what this event means; may be nothing.
     fn event(&mut self, event: TurnEvent, out: &mut Vec<u8>);
 
+    /// Nothing more is there for now: writes what was only held back for what might have come along with it.
+    fn pause(&mut self, _out: &mut Vec<u8>) {}
+
     /// Ends the stream with the dialect's error event.
     fn error(&mut self, error: &TurnError, out: &mut Vec<u8>);
 

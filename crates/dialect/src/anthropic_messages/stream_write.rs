@@ -147,6 +147,10 @@ impl ReplyWriter for StreamWriter {
         }
     }
 
+    fn pause(&mut self, out: &mut Vec<u8>) {
+        self.begin(out);
+    }
+
     fn error(&mut self, error: &TurnError, out: &mut Vec<u8>) {
         write_event("error", &error::write(error), out); // T17
     }

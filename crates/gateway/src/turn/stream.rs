@@ -303,8 +303,15 @@ impl http_body::Body for ReplyBody {
             match this.poll_source(cx) {
                 Poll::Ready(Some(frames)) => return this.send(frames),
                 Poll::Ready(None) => {}
-                Poll::Pending if this.out.is_empty() => ready!(this.poll_quiet(cx)),
-                Poll::Pending => return this.send_out(),
+                Poll::Pending => {
+                    if let Some(writer) = &mut this.writer {
+                        writer.pause(&mut this.out);
+                    }
+                    if !this.out.is_empty() {
+                        return this.send_out();
+                    }
+                    ready!(this.poll_quiet(cx));
+                }
             }
         }
     }

@@ -297,7 +297,10 @@ fn begun(host: &Host, gate: &str) -> Script {
 #[tokio::test]
 async fn a_stream_begins_with_the_hosts_first_frame() {
     let upstream = ScriptedUpstream::start().await;
-    let gate = Gate::before(&upstream);
+    let mut config = config();
+    // A sign of life would bring the beginning along.
+    config.limits.ping_every = Duration::from_mins(10);
+    let gate = Gate::start(&config, backends(&upstream));
     for (client, host, place) in pairs() {
         upstream.on(begun(host, &place));
         let mut answer = gate.post(client.path, &(client.ask)(host.model, true)).await;

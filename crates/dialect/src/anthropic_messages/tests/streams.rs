@@ -307,6 +307,26 @@ fn a_foreign_stream_is_told_in_our_order() {
 }
 
 #[test]
+fn a_reply_begins_with_its_head_when_nothing_comes_along_with_it() {
+    let usage = TurnEvent::Usage(Usage { input: 7, ..Usage::default() });
+    for (events, input) in [(vec![], 77), (vec![usage], 7)] {
+        let mut writer = DIALECT.reply_writer(context());
+        let mut out = Vec::new();
+        writer.event(TurnEvent::Started(ReplyHead::default()), &mut out);
+        assert!(out.is_empty(), "the host's count may come along");
+        for event in events {
+            writer.event(event, &mut out);
+        }
+        // It begins once, however often nothing comes.
+        writer.pause(&mut out);
+        writer.pause(&mut out);
+        let begun = data_of(&String::from_utf8(out).unwrap());
+        assert_eq!(begun.len(), 1);
+        assert_eq!(begun[0]["message"]["usage"]["input_tokens"], input);
+    }
+}
+
+#[test]
 fn pings_and_errors_can_come_at_any_time() {
     // T17 T19
     let mut writer = DIALECT.reply_writer(context());
