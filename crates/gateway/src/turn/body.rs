@@ -95,7 +95,9 @@ impl Body for TurnBody {
         match self.get_mut() {
             Self::Whole(whole) if whole.bytes.is_empty() => Poll::Ready(None),
             Self::Whole(whole) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut whole.bytes))))),
-            Self::Stream(reply) => Pin::new(&mut **reply).poll_frame(cx),
+            Self::Stream(reply) => {
+                reply.poll_bytes(cx).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 

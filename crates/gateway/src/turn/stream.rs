@@ -1,6 +1,5 @@
 //! A reply as it comes: events written in the client's dialect, or the host's own frames.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +7,6 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http_body::Frame;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use toolgate_backend::{AnswerBody, Batch, EventStream, RelayStream};
@@ -116,6 +114,36 @@ impl ReplyBody {
             out: Vec::new(),
             last_write: now,
             record,
+        }
+    }
+
+    /// The next bytes: all that have come. `None` at the end of the reply.
+    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if let Some(keeping) = &mut self.keeping {
+                ready!(keeping.as_mut().poll(cx));
+                self.keeping = None;
+            }
+            let is_over = matches!(self.source, Source::Ended);
+            if is_over && self.out.is_empty() {
+                return Poll::Ready(None);
+            }
+            if is_over || self.out.len() >= MAX_JOINED_BYTES {
+                return self.send_out();
+            }
+            match self.poll_source(cx) {
+                Poll::Ready(Some(frames)) => return self.send(frames),
+                Poll::Ready(None) => {}
+                Poll::Pending => {
+                    if let Some(writer) = &mut self.writer {
+                        writer.pause(&mut self.out);
+                    }
+                    if !self.out.is_empty() {
+                        return self.send_out();
+                    }
+                    ready!(self.poll_quiet(cx));
+                }
+            }
         }
     }
 
@@ -268,52 +296,14 @@ impl ReplyBody {
         Poll::Ready(())
     }
 
-    fn send(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn send(&mut self, bytes: Bytes) -> Poll<Option<Bytes>> {
         self.last_write = Instant::now();
-        Poll::Ready(Some(Ok(Frame::data(bytes))))
+        Poll::Ready(Some(bytes))
     }
 
-    fn send_out(&mut self) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn send_out(&mut self) -> Poll<Option<Bytes>> {
         let out = std::mem::take(&mut self.out);
         self.send(out.into())
-    }
-}
-
-impl http_body::Body for ReplyBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let this = self.get_mut();
-        loop {
-            if let Some(keeping) = &mut this.keeping {
-                ready!(keeping.as_mut().poll(cx));
-                this.keeping = None;
-            }
-            let is_over = matches!(this.source, Source::Ended);
-            if is_over && this.out.is_empty() {
-                return Poll::Ready(None);
-            }
-            if is_over || this.out.len() >= MAX_JOINED_BYTES {
-                return this.send_out();
-            }
-            match this.poll_source(cx) {
-                Poll::Ready(Some(frames)) => return this.send(frames),
-                Poll::Ready(None) => {}
-                Poll::Pending => {
-                    if let Some(writer) = &mut this.writer {
-                        writer.pause(&mut this.out);
-                    }
-                    if !this.out.is_empty() {
-                        return this.send_out();
-                    }
-                    ready!(this.poll_quiet(cx));
-                }
-            }
-        }
     }
 }
 

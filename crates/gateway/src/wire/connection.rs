@@ -7,7 +7,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use http_body::Body;
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
@@ -157,13 +156,8 @@ impl Connection {
     /// Takes what is there of a reply; what comes together goes out together.
     fn poll_chunks(&mut self, reply: &mut ReplyBody, cx: &mut Context<'_>) -> Progress {
         while self.out.len() < MAX_JOINED_BYTES {
-            match Pin::new(&mut *reply).poll_frame(cx) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    if let Ok(bytes) = frame.into_data() {
-                        head::write_chunk(&bytes, &mut self.out);
-                    }
-                }
-                Poll::Ready(Some(Err(never))) => match never {},
+            match reply.poll_bytes(cx) {
+                Poll::Ready(Some(bytes)) => head::write_chunk(&bytes, &mut self.out),
                 Poll::Ready(None) => {
                     head::write_last_chunk(&mut self.out);
                     return Progress::Over;
