@@ -19,26 +19,26 @@ pub(crate) enum Api {
 }
 
 impl Api {
+    /// In the order of their declaration.
+    const ALL: [Self; 3] = [Self::Messages, Self::Chat, Self::Responses];
+
     /// The API whose turns are asked for at this path.
     pub(crate) fn at(path: &str) -> Option<Self> {
-        match path {
-            "/v1/messages" => Some(Self::Messages),
-            "/v1/chat/completions" => Some(Self::Chat),
-            "/v1/responses" => Some(Self::Responses),
-            _ => None,
+        Self::ALL.into_iter().find(|api| api.path() == path)
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Messages => "/v1/messages",
+            Self::Chat => "/v1/chat/completions",
+            Self::Responses => "/v1/responses",
         }
     }
 
     /// Where its turns are asked for.
     pub(crate) fn uri(self) -> &'static Uri {
-        static URIS: LazyLock<[Uri; 3]> =
-            LazyLock::new(|| ["/v1/messages", "/v1/chat/completions", "/v1/responses"].map(Uri::from_static));
-        let [messages, chat, responses] = &*URIS;
-        match self {
-            Self::Messages => messages,
-            Self::Chat => chat,
-            Self::Responses => responses,
-        }
+        static URIS: LazyLock<[Uri; 3]> = LazyLock::new(|| Api::ALL.map(|api| Uri::from_static(api.path())));
+        &URIS[self as usize]
     }
 
     /// The API a request means, so that even a refusal speaks its language.
@@ -73,14 +73,8 @@ impl Api {
 
     /// The dialect's name as a label, which all share.
     pub(crate) fn label(self) -> Label {
-        static LABELS: LazyLock<[Label; 3]> =
-            LazyLock::new(|| [Api::Messages, Api::Chat, Api::Responses].map(|api| Label::new(api.name())));
-        let [messages, chat, responses] = &*LABELS;
-        match self {
-            Self::Messages => messages.clone(),
-            Self::Chat => chat.clone(),
-            Self::Responses => responses.clone(),
-        }
+        static LABELS: LazyLock<[Label; 3]> = LazyLock::new(|| Api::ALL.map(|api| Label::new(api.name())));
+        LABELS[self as usize].clone()
     }
 
     /// An id for a reply, as this API's ids look.
@@ -91,5 +85,19 @@ impl Api {
             Self::Chat => format!("chatcmpl-{turn}"),
             Self::Responses => format!("resp_{turn}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_its_own_path_and_label() {
+        for api in Api::ALL {
+            assert_eq!(Api::at(api.uri().path()), Some(api));
+            assert_eq!(api.label(), Label::new(api.name()));
+        }
+        assert_eq!(Api::at("/v1/messages/count_tokens"), None);
     }
 }
