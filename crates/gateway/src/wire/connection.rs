@@ -14,7 +14,7 @@ use tokio_util::io::poll_read_buf;
 use tokio_util::sync::WaitForCancellationFuture;
 
 use super::{Rewound, Sending, head};
-use crate::turn::{ReplyBody, TurnBody, TurnReply};
+use crate::turn::{TurnBody, TurnReply};
 
 /// Room for a request of the usual size, in one read: small, so that many idle clients cost little.
 const USUAL_ROOM_BYTES: usize = 4 * 1024;
@@ -116,7 +116,7 @@ impl Connection {
             }
             TurnBody::Stream(stream) => {
                 let mut progress = Progress::Full;
-                poll_fn(|cx| self.poll_stream(stream, &mut progress, cx)).await?;
+                poll_fn(|cx| self.poll_stream(|cx| stream.poll_bytes(cx), &mut progress, cx)).await?;
             }
         }
         // Only now: what is told of the turn when its body is dropped keeps nobody waiting.
@@ -136,13 +136,13 @@ impl Connection {
 
     fn poll_stream(
         &mut self,
-        reply: &mut ReplyBody,
+        mut reply: impl FnMut(&mut Context<'_>) -> Poll<Option<Bytes>>,
         progress: &mut Progress,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
             if *progress != Progress::Over {
-                *progress = self.poll_chunks(reply, cx);
+                *progress = self.poll_chunks(&mut reply, cx);
             }
             ready!(self.poll_flush(cx))?;
             match progress {
@@ -154,9 +154,13 @@ impl Connection {
     }
 
     /// Takes what is there of a reply; what comes together goes out together.
-    fn poll_chunks(&mut self, reply: &mut ReplyBody, cx: &mut Context<'_>) -> Progress {
+    fn poll_chunks(
+        &mut self,
+        mut reply: impl FnMut(&mut Context<'_>) -> Poll<Option<Bytes>>,
+        cx: &mut Context<'_>,
+    ) -> Progress {
         while self.out.len() < MAX_JOINED_BYTES {
-            match reply.poll_bytes(cx) {
+            match reply(cx) {
                 Poll::Ready(Some(bytes)) => head::write_chunk(&bytes, &mut self.out),
                 Poll::Ready(None) => {
                     head::write_last_chunk(&mut self.out);
@@ -232,4 +236,69 @@ fn poll_write_all(
         bytes.advance(count);
     }
     Poll::Ready(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    /// A client, and the connection it is served on.
+    async fn connected() -> (TcpStream, Connection) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (client, Connection::new(listener.accept().await.unwrap().0))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_says_nothing_is_given_up_between_requests_and_within_one() {
+        let (_client, mut connection) = connected().await;
+        let running = CancellationToken::new();
+        let began = Instant::now();
+        let waited = connection.wait(std::pin::pin!(running.cancelled())).await;
+        assert_eq!(waited.map_err(|error| error.kind()), Err(ErrorKind::TimedOut));
+        assert!((MAX_SILENCE..MAX_SILENCE * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
+        let within = connection.body(1).await;
+        assert_eq!(within.map_err(|error| error.kind()), Err(ErrorKind::TimedOut));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_may_wait_for_its_reply_for_as_long_as_it_takes() {
+        let (client, mut connection) = connected().await;
+        let reply = std::pin::pin!(tokio::time::sleep(MAX_SILENCE * 100));
+        assert!(connection.meanwhile(reply).await.is_ok());
+        drop(client);
+        let reply = std::pin::pin!(std::future::pending::<()>());
+        let gone = connection.meanwhile(reply).await;
+        assert_eq!(gone.map_err(|error| error.kind()), Err(ErrorKind::UnexpectedEof));
+    }
+
+    #[tokio::test]
+    async fn an_end_that_has_to_wait_is_written_once() {
+        let (mut client, mut connection) = connected().await;
+        connection.stream.writable().await.unwrap();
+        while connection.stream.try_write(&[b'.'; 4096]).is_ok() {}
+        let mut left = vec![None, Some(Bytes::from_static(b"last"))];
+        let mut progress = Progress::Full;
+        let sending = poll_fn(|cx| {
+            connection.poll_stream(
+                |_| Poll::Ready(left.pop().expect("nothing after the end")),
+                &mut progress,
+                cx,
+            )
+        });
+        let reading = async {
+            let mut text = Vec::new();
+            while !text.ends_with(b"0\r\n\r\n") {
+                client.read_buf(&mut text).await.unwrap();
+            }
+            text
+        };
+        let (sent, text) = tokio::join!(sending, reading);
+        sent.unwrap();
+        assert!(text.ends_with(b".4\r\nlast\r\n0\r\n\r\n"));
+    }
 }
