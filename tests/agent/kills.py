@@ -1,4 +1,5 @@
-"""Whatever dies, the conversation goes on: `kill -9` of the agent's processes and of the gateway, at random moments.
+"""Whatever dies, the conversation goes on: `kill -9` of the agent's processes, of those between them and the gateway
+(their keepers) and of the gateway, at random moments.
 
 TOOLGATE is the gateway's program, CLAUDE_CODE_OLDER and CLAUDE_CODE_CURRENT the agents', SCRIPTED_MODEL the model behind
 them. KILLS is how many kills each program gets (50), SEED makes the same choices again, PROGRAMS narrows the run, MOMENT=between kills only between two requests. A
@@ -40,6 +41,8 @@ MOMENT = os.environ.get("MOMENT", "any")  # or "between": only while no request 
 SEED = int(os.environ.get("SEED") or random.randrange(1 << 32))
 # What the gateway puts for the result of a built-in call that was cut off.
 CUT_OFF = "The connection was cut while this ran."
+# The word by which the gateway's own program is started between it and an agent.
+KEEPER = b"keep-agent"
 # What the model says before it makes a built-in call.
 OWN_WORDS = "I make a file. "
 # How much longer than a usual request one waits at most before the kill.
@@ -96,23 +99,24 @@ agent = "kills"
             raise AssertionError(f"the gateway did not start; see {self.folder}/toolgate.log")
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
 
-    def processes(self):
-        """The agent's processes and what they started: all that have its private home."""
+    def processes(self, command=b""):
+        """The agent's processes, their keepers and what they started: all that have its private home. Only those that
+        were started with this word, if one is given."""
         home = b"HOME=" + str(self.agent_home).encode() + b"\0"
         found = []
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
             try:
-                if home in (entry / "environ").read_bytes():
+                if home in (entry / "environ").read_bytes() and command in (entry / "cmdline").read_bytes():
                     found.append(int(entry.name))
             except OSError:  # it has ended since, or is not ours to see
                 continue
         return found
 
-    def kill_processes(self):
+    def kill_processes(self, command=b""):
         """Also those that are warm or wait for their client."""
-        for process in self.processes():
+        for process in self.processes(command):
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
@@ -168,7 +172,7 @@ class Hit:
     """A kill that waits for its moment in a thread of its own."""
 
     def __init__(self, choices, usual):
-        self.victim = choices.choice(["process", "gateway"])
+        self.victim = choices.choice(["process", "keeper", "gateway"])
         self.delay = choices.uniform(0, BEYOND * usual)
         self.done = threading.Event()
         self.is_over = False
@@ -182,6 +186,8 @@ class Hit:
     def strike(self):
         if self.victim == "process":
             self.gateway.kill_processes()
+        elif self.victim == "keeper":
+            self.gateway.kill_processes(KEEPER)
         else:
             self.gateway.process.kill()
         self.at = time.monotonic()

@@ -22,7 +22,8 @@ mod route;
 mod turn;
 
 pub use agent::{
-    AgentRecord, Agents, Decider, Decision, DenyAll, Door, KEEPER, NoRecords, Question, Records, keep,
+    AgentRecord, Agents, Decider, Decision, DenyAll, Door, KEEPER, KEPT, NoRecords, Question, Records,
+    become_kept, keep,
 };
 pub use http::{AssembleError, Tls};
 pub use nearest::nearest;

@@ -56,15 +56,22 @@ pub(crate) enum Command {
     },
     /// Stands between the gateway and one of its agents; the gateway starts it itself
     #[command(name = toolgate_backend::KEEPER, hide = true)]
-    KeepAgent {
-        /// The gateway's process id
-        gateway: u32,
-        /// The agent's program
-        program: OsString,
-        /// The program's arguments
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<OsString>,
-    },
+    KeepAgent(Kept),
+    /// Becomes one of the gateway's agents, tied to its keeper; the keeper starts it itself
+    #[command(name = toolgate_backend::KEPT, hide = true)]
+    BecomeAgent(Kept),
+}
+
+/// A program that is kept from outliving the gateway.
+#[derive(Args)]
+pub(crate) struct Kept {
+    /// The process id of whoever starts this process
+    pub(crate) parent: u32,
+    /// The agent's program
+    pub(crate) program: OsString,
+    /// The program's arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// What to import.

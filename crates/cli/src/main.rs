@@ -22,7 +22,6 @@ mod serve;
 mod signals;
 mod trigger_secret;
 
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -30,7 +29,7 @@ use anyhow::Context;
 use clap::Parser;
 use mimalloc::MiMalloc;
 
-use args::{Command, CommandLine, ImportFrom, KeysAction, Options};
+use args::{Command, CommandLine, ImportFrom, Kept, KeysAction, Options};
 use config::Refused;
 use doctor::Verdict;
 use environment::Environment;
@@ -67,17 +66,25 @@ fn run(command: Command, options: &Options) -> anyhow::Result<ExitCode> {
             import::toolify(&file, output.as_deref(), &environment, &mut out)?;
         }
         Command::Keys { action: KeysAction::New { name } } => keys::new(&name, &mut out)?,
-        Command::KeepAgent { gateway, program, arguments } => {
-            return keep_agent(gateway, &program, &arguments);
-        }
+        Command::KeepAgent(kept) => return keep_agent(&kept),
+        Command::BecomeAgent(kept) => return Err(become_agent(&kept)),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn keep_agent(gateway: u32, program: &OsString, arguments: &[OsString]) -> anyhow::Result<ExitCode> {
-    let shown = program.to_string_lossy();
-    let code = toolgate_backend::keep(gateway, program, arguments);
-    Ok(ExitCode::from(code.with_context(|| format!("running {shown}"))?))
+fn keep_agent(kept: &Kept) -> anyhow::Result<ExitCode> {
+    let code = toolgate_backend::keep(kept.parent, &kept.program, &kept.arguments);
+    Ok(ExitCode::from(code.with_context(|| running(kept))?))
+}
+
+/// Returns only if it cannot be done.
+fn become_agent(kept: &Kept) -> anyhow::Error {
+    let error = toolgate_backend::become_kept(kept.parent, &kept.program, &kept.arguments);
+    anyhow::Error::new(error).context(running(kept))
+}
+
+fn running(kept: &Kept) -> String {
+    format!("running {}", kept.program.to_string_lossy())
 }
 
 fn check(options: &Options, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {

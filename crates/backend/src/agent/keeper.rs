@@ -3,7 +3,8 @@
 //!
 //! A program that finds its input closed answers the calls it waits for with errors of its own and asks its model on,
 //! which nobody wants and somebody pays for. So the keeper holds the other end of that input open, and when the gateway
-//! is gone it ends the program and everything it started.
+//! is gone it ends the program and everything it started. A keeper that is killed itself takes its program along: the
+//! system sees to that, as it was asked to by the process that then became the program.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,21 +13,31 @@ use std::io;
 /// and that one's arguments come after it.
 pub const KEEPER: &str = "keep-agent";
 
+/// The word by which it is asked to become the agent's program. The keeper's process id comes first here.
+pub const KEPT: &str = "become-agent";
+
+/// How a process starts the program it runs itself once more. Not by its path: there may be another program by now, as
+/// after an update.
+pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// Starts the program and returns the code to end with, which is the program's own. Everything passes between it and the gateway untouched.
 #[cfg(target_os = "linux")]
 pub fn keep(gateway: u32, program: &OsString, arguments: &[OsString]) -> io::Result<u8> {
     use rustix::event::{PollFd, PollFlags, poll};
-    use rustix::process::{PidfdFlags, getppid, pidfd_open};
+    use rustix::process::{PidfdFlags, pidfd_open};
 
     // Opening one's own input for writing gives the other end of the pipe.
     let input = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/0")?;
-    let parent = pid(gateway)?;
-    let gateway = pidfd_open(parent, PidfdFlags::empty())?;
+    let parent = gateway;
+    let gateway = pidfd_open(pid(gateway)?, PidfdFlags::empty())?;
     // Asked after it was opened: until now its id may have gone to another process.
-    if getppid() != Some(parent) {
-        return Err(io::Error::other("the gateway is gone already"));
-    }
-    let mut child = std::process::Command::new(program).args(arguments).spawn()?;
+    check_parent(parent)?;
+    let mut child = std::process::Command::new(OWN_PROGRAM)
+        .arg(KEPT)
+        .arg(std::process::id().to_string())
+        .arg(program)
+        .args(arguments)
+        .spawn()?;
     let ended = pidfd_open(pid(child.id())?, PidfdFlags::empty())?;
     loop {
         let mut watched = [PollFd::new(&gateway, PollFlags::IN), PollFd::new(&ended, PollFlags::IN)];
@@ -43,6 +54,29 @@ pub fn keep(gateway: u32, program: &OsString, arguments: &[OsString]) -> io::Res
             drop(input);
             return Ok(code(child.wait()?));
         }
+    }
+}
+
+/// Becomes the program, which dies with its keeper. Returns only if that cannot be.
+#[cfg(target_os = "linux")]
+pub fn become_kept(keeper: u32, program: &OsString, arguments: &[OsString]) -> io::Error {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    use std::os::unix::process::CommandExt;
+
+    // Asked for before the look at the keeper: one that dies in between is noticed either way.
+    let tied = set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from);
+    match tied.and_then(|()| check_parent(keeper)) {
+        Ok(()) => std::process::Command::new(program).args(arguments).exec(),
+        Err(error) => error,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn check_parent(parent: u32) -> io::Result<()> {
+    if rustix::process::getppid() == Some(pid(parent)?) {
+        Ok(())
+    } else {
+        Err(io::Error::other("the process that started this one is gone already"))
     }
 }
 
@@ -64,4 +98,10 @@ fn pid(id: u32) -> io::Result<rustix::process::Pid> {
 #[cfg(not(target_os = "linux"))]
 pub fn keep(_: u32, _: &OsString, _: &[OsString]) -> io::Result<u8> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Without keepers there is nobody to be kept by.
+#[cfg(not(target_os = "linux"))]
+pub fn become_kept(_: u32, _: &OsString, _: &[OsString]) -> io::Error {
+    io::ErrorKind::Unsupported.into()
 }

@@ -9,7 +9,7 @@ use tokio::process::Command;
 use toolgate_dialect::claude_stream_json::{SERVER, write::MAX_CALL_WAIT_MS};
 
 use super::config::{AgentConfig, AgentModel, Builtins, Keeper};
-use super::keeper::KEEPER;
+use super::keeper::{KEEPER, OWN_PROGRAM};
 
 /// The choices that differ from request to request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,8 +116,7 @@ pub(super) fn command(config: &AgentConfig, launch: &Launch, door: Option<&Door>
 
 /// The program below its keeper.
 fn kept(program: &Path) -> Command {
-    // Not by its path: there may be another program by now, as after an update.
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = Command::new(OWN_PROGRAM);
     command.arg(KEEPER).arg(std::process::id().to_string()).arg(program);
     command
 }

@@ -57,7 +57,7 @@ use self::pool::{Pool, Surroundings};
 use crate::turn::{Answer, Backend, Turn};
 
 pub use self::decide::{Decider, Decision, DenyAll, Question};
-pub use self::keeper::{KEEPER, keep};
+pub use self::keeper::{KEEPER, KEPT, become_kept, keep};
 pub use self::launch::Door;
 pub use self::records::{AgentRecord, NoRecords, Records};
 

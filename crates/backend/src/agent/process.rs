@@ -179,12 +179,12 @@ async fn read_complaint(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -
 pub(super) fn kill_family(id: u32) {
     use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
-    // Children first: once their parent is gone, nobody knows whose they were.
-    let family = descendants(id);
-    let outcomes = pid(id).map(|group| kill_process_group(group, Signal::KILL)).into_iter();
-    let outcomes =
-        outcomes.chain(family.into_iter().filter_map(pid).map(|child| kill_process(child, Signal::KILL)));
-    let gone = outcomes.filter(Result::is_err).count();
+    // Children first: once their parent is gone, nobody knows whose they were. The group last: a keeper that ends its
+    // family is of that group itself.
+    let mut outcomes: Vec<_> =
+        descendants(id).into_iter().filter_map(pid).map(|child| kill_process(child, Signal::KILL)).collect();
+    outcomes.extend(pid(id).map(|group| kill_process_group(group, Signal::KILL)));
+    let gone = outcomes.iter().filter(|outcome| outcome.is_err()).count();
     tracing::trace!(gone, "an agent's processes were ended");
 }
 

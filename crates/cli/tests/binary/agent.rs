@@ -80,22 +80,3 @@ fn a_killed_gateway_leaves_no_process_and_another_machine_goes_on() {
         assert!(reply["content"].to_string().contains("21 C"), "{reply}");
     }
 }
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_keeper_passes_on_what_its_program_reads_and_says_and_how_it_ends() {
-    use std::io::Write;
-    use std::process::{Command, Stdio};
-
-    let gateway = std::process::id().to_string();
-    let script = "read -r line; echo \"heard $line\"; exit 7";
-    let mut keeper = Command::new(env!("CARGO_BIN_EXE_toolgate"))
-        .args(["keep-agent", &gateway, "/bin/sh", "-c", script])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    keeper.stdin.as_mut().unwrap().write_all(b"--words\n").unwrap();
-    let output = keeper.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), &output.stdout[..]), (Some(7), &b"heard --words\n"[..]));
-}

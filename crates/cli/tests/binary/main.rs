@@ -14,6 +14,8 @@ mod demo;
 #[cfg(target_os = "linux")]
 mod endless;
 mod http_client;
+#[cfg(target_os = "linux")]
+mod keeper;
 mod running;
 mod shutdown;
 mod tls;
