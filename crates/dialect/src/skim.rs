@@ -2,7 +2,11 @@
 //! over many letters at a time. Whoever looks has another way for what is unusual (a name with escapes, a name twice,
 //! deep nesting, text that is no JSON), so `None` says no more than that this way is not for this text.
 
+mod ending;
+
 use memchr::memchr2;
+
+pub(crate) use self::ending::Ending;
 
 /// How deep values may nest. Replies nest half as deep at most.
 const MAX_DEPTH: usize = 32;
@@ -71,8 +75,13 @@ impl<'t> Skim<'t> {
     }
 
     /// Takes an object, as [`object`] does.
-    pub(crate) fn object(&mut self, mut field: impl FnMut(&mut Self, &'t str) -> Option<()>) -> Option<()> {
+    pub(crate) fn object(&mut self, field: impl FnMut(&mut Self, &'t str) -> Option<()>) -> Option<()> {
         self.take(b'{')?;
+        self.members(field)
+    }
+
+    /// Takes the fields of an object and its end.
+    fn members(&mut self, mut field: impl FnMut(&mut Self, &'t str) -> Option<()>) -> Option<()> {
         self.list(b'}', |skim| {
             let start = skim.at + 1;
             if skim.pass_string()? == Writing::Escaped {

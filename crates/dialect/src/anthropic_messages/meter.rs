@@ -1,6 +1,9 @@
 //! Watches a reply that is relayed unread. Almost all frames are deltas, and those are passed over by name; whole
 //! replies are skimmed.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -8,7 +11,7 @@ use super::error;
 use super::stream_read::{MessageDeltaFrame, kind_of};
 use super::wire::UsageIn;
 use crate::frame::SseFrame;
-use crate::skim;
+use crate::skim::{self, Ending};
 use crate::{Meter, MeterReading};
 
 /// Reads usage and the end off a stream that passes by.
@@ -58,8 +61,8 @@ impl Meter for StreamMeter {
 
 /// Looks at a whole reply.
 pub(super) fn measure(body: &[u8]) -> MeterReading {
-    let Some(Whole { usage, content, error }) = skimmed(body).or_else(|| serde_json::from_slice(body).ok())
-    else {
+    let read = told_at_the_end(body).or_else(|| skimmed(body)).or_else(|| serde_json::from_slice(body).ok());
+    let Some(Whole { usage, content, error }) = read else {
         return MeterReading::default();
     };
     let mut meter = StreamMeter::default();
@@ -79,6 +82,24 @@ struct Whole {
     usage: Option<UsageIn>,
     content: Option<IgnoredAny>,
     error: Option<IgnoredAny>,
+}
+
+/// The shortest way to them, for messages that say what they cost after their content, as most do. What comes before
+/// that is not read, only searched for words.
+fn told_at_the_end(body: &[u8]) -> Option<Whole> {
+    static WORDS: LazyLock<[Finder<'static>; 3]> =
+        LazyLock::new(|| ["\"usage\"", "\"content\"", "\"error\""].map(Finder::new));
+    let [usage, content, error] = &*WORDS;
+    if content.find(body).is_none() || error.find(body).is_some() {
+        return None;
+    }
+    let mut told = None;
+    Ending::of(body).fields_from(usage, |skim, name| match name {
+        "usage" => skim::once(&mut told, skim.value()?),
+        _ => skim.value().map(|_| ()),
+    })?;
+    let usage = serde_json::from_str(told?).ok()?;
+    Some(Whole { usage, content: Some(IgnoredAny), error: None })
 }
 
 /// The short way to them.
@@ -108,6 +129,28 @@ mod tests {
                 assert_eq!(Some(whole), serde_json::from_slice(text).ok());
             }
         });
+    }
+
+    #[test]
+    fn the_end_says_what_the_whole_says() {
+        skim::tests::on_any_text(|text| {
+            let read = serde_json::from_slice::<Whole>(text).ok();
+            if let (Some(told), Some(whole)) = (told_at_the_end(text), read) {
+                assert_eq!((told.usage, None), (whole.usage, whole.error));
+            }
+        });
+    }
+
+    #[test]
+    fn a_long_reply_goes_the_shortest_way_unless_it_tells_an_error() {
+        let reply = format!(
+            r#"{{"content":[{{"text":"{}"}}],"usage":{{"output_tokens":4}},"container":null}}"#,
+            "word ".repeat(1000)
+        );
+        let told = told_at_the_end(reply.as_bytes()).expect("the shortest way");
+        assert_eq!(told.usage.and_then(|usage| usage.output_tokens), Some(4));
+        let unusual = [reply.replace("container", "error"), reply.replace("content", "choices"), reply + "}"];
+        assert!(unusual.iter().all(|reply| told_at_the_end(reply.as_bytes()).is_none()));
     }
 
     #[test]

@@ -10,14 +10,23 @@ use toolgate_model::Usage;
 
 use super::error;
 use super::stream_read::read_usage;
-use super::usage::{COUNTS, UsageIn};
+use super::usage::{COUNTS, of_counts};
 use crate::frame::SseFrame;
-use crate::skim::{self, Skim};
+use crate::skim::{self, Ending, Skim};
 use crate::{Meter, MeterReading};
 
 /// The words. They are made ready once, for that costs more than a look.
-static TELLING: LazyLock<[Finder<'static>; 3]> =
-    LazyLock::new(|| ["\"usage\"", "\"finish_reason\"", "\"error\""].map(Finder::new));
+static TELLING: LazyLock<Telling> = LazyLock::new(|| Telling {
+    usage: Finder::new("\"usage\""),
+    finish_reason: Finder::new("\"finish_reason\""),
+    error: Finder::new("\"error\""),
+});
+
+struct Telling {
+    usage: Finder<'static>,
+    finish_reason: Finder<'static>,
+    error: Finder<'static>,
+}
 
 /// The meter of one reply.
 #[derive(Default)]
@@ -65,11 +74,29 @@ impl ChatMeter {
 
 /// Looks at a whole reply.
 pub(super) fn measure(body: &[u8]) -> MeterReading {
+    if let Some(usage) = told_at_the_end(body) {
+        return MeterReading { usage: Some(usage), complete: true, ..MeterReading::default() };
+    }
     let mut meter = ChatMeter::default();
     if let Ok(text) = std::str::from_utf8(body) {
         meter.look(text);
     }
     meter.reading
+}
+
+/// What a whole reply says it cost, if it does so as most do: after a choice that is finished, and without a word of an
+/// error. What comes before that is not read at all.
+fn told_at_the_end(body: &[u8]) -> Option<Usage> {
+    let ending = Ending::of(body);
+    if is_null(ending.after(&TELLING.finish_reason)?) || TELLING.error.find(body).is_some() {
+        return None;
+    }
+    let mut seen = None;
+    ending.fields_from(&TELLING.usage, |skim, name| match name {
+        "usage" => skim::once(&mut seen, skim_usage(skim)?),
+        _ => skim.value().map(|_| ()),
+    })?;
+    seen?.read()
 }
 
 impl Meter for ChatMeter {
@@ -82,9 +109,10 @@ impl Meter for ChatMeter {
         self.size.add(data.len());
         let bytes = data.as_bytes();
         let tells = |finder: &Finder<'_>| {
-            finder.find(bytes).is_some_and(|at| !is_null(bytes, at + finder.needle().len()))
+            finder.find(bytes).is_some_and(|at| !is_null(&bytes[at + finder.needle().len()..]))
         };
-        if TELLING.iter().any(tells) {
+        let Telling { usage, finish_reason, error } = &*TELLING;
+        if [usage, finish_reason, error].into_iter().any(tells) {
             self.look(data);
         }
     }
@@ -94,10 +122,10 @@ impl Meter for ChatMeter {
     }
 }
 
-/// Whether the field whose name ends here is `null`: most frames say so of `usage` and `finish_reason`.
-fn is_null(bytes: &[u8], name_end: usize) -> bool {
-    let value = bytes[name_end..].iter().position(|byte| !matches!(byte, b':' | b' '));
-    value.is_some_and(|at| bytes[name_end + at..].starts_with(b"null"))
+/// Whether the field is `null` after whose name this comes: most frames say so of `usage` and `finish_reason`.
+fn is_null(after_name: &[u8]) -> bool {
+    let value = after_name.iter().position(|byte| !matches!(byte, b':' | b' '));
+    value.is_some_and(|at| after_name[at..].starts_with(b"null"))
 }
 
 /// What a reply or a chunk of one says, as far as it matters here.
@@ -121,11 +149,7 @@ fn skimmed(text: &str) -> Option<Glance> {
     if others.into_iter().flatten().any(|value| value != "null") {
         return None;
     }
-    let usage = match usage {
-        None | Some(UsageSeen::Text("null")) => None,
-        Some(UsageSeen::Counts(counts)) => Some(UsageIn::of_counts(counts).into_usage()),
-        Some(UsageSeen::Text(text)) => read_usage(text),
-    };
+    let usage = usage.and_then(UsageSeen::read);
     Some(Glance { usage, tells_error: false, is_finished: choices.unwrap_or(false) })
 }
 
@@ -133,6 +157,16 @@ fn skimmed(text: &str) -> Option<Glance> {
 enum UsageSeen<'a> {
     Counts([Option<u64>; 3]),
     Text(&'a str),
+}
+
+impl UsageSeen<'_> {
+    fn read(self) -> Option<Usage> {
+        match self {
+            Self::Counts(counts) => Some(of_counts(counts)),
+            Self::Text("null") => None,
+            Self::Text(text) => read_usage(text),
+        }
+    }
 }
 
 fn skim_usage<'a>(skim: &mut Skim<'a>) -> Option<UsageSeen<'a>> {
@@ -211,6 +245,47 @@ mod tests {
                 assert_eq!(Some(glance), parsed(&text));
             }
         });
+    }
+
+    #[test]
+    fn the_end_says_what_the_whole_says() {
+        skim::tests::on_any_text(|text| {
+            let text = String::from_utf8_lossy(text);
+            if let (Some(usage), Some(whole)) = (told_at_the_end(text.as_bytes()), parsed(&text)) {
+                assert_eq!((Some(usage), false), (whole.usage, whole.tells_error));
+            }
+        });
+    }
+
+    #[test]
+    fn only_a_finished_reply_without_errors_is_told_by_its_end() {
+        let check = |before: &str, after: &str, is_told: bool| {
+            let text = format!(r#"{{{before}"usage":{{"prompt_tokens":3,"completion_tokens":4}}{after}}}"#);
+            assert_eq!(
+                told_at_the_end(text.as_bytes()).map(|usage| usage.total()),
+                is_told.then_some(7),
+                "{text}"
+            );
+        };
+        let choices = r#""choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],"#;
+        check(choices, "", true);
+        check(choices, r#","system_fingerprint":null"#, true);
+        check(&format!(r#""id":"{}",{choices}"#, "r".repeat(5000)), "", true);
+        check("", "", false);
+        check(&choices.replace("\"stop\"", " null"), "", false);
+        check(&format!(r#""error":{{"code":1}},{choices}"#), "", false);
+        check(choices, r#","error":{"code":1}"#, false);
+    }
+
+    #[test]
+    fn counts_are_read_as_usage_is() {
+        let counts = [None, Some(0), Some(4), Some(7)];
+        for (prompt, completion, total) in
+            counts.into_iter().flat_map(|a| counts.into_iter().flat_map(move |b| counts.map(|c| (a, b, c))))
+        {
+            let long = serde_json::json!({"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total});
+            assert_eq!(Some(of_counts([prompt, completion, total])), read_usage(&long.to_string()));
+        }
     }
 
     #[test]

@@ -27,11 +27,6 @@ pub(super) struct UsageIn {
 const OTHER_CACHE_FIGURES: [&str; 2] = ["prompt_cache_hit_tokens", "cached_tokens"];
 
 impl UsageIn {
-    /// From counts in the order of [`COUNTS`].
-    pub(super) fn of_counts([prompt_tokens, completion_tokens, total_tokens]: [Option<u64>; 3]) -> Self {
-        Self { prompt_tokens, completion_tokens, total_tokens, ..Self::default() }
-    }
-
     /// The counts in fields that add up.
     pub(super) fn into_usage(self) -> Usage {
         let Self {
@@ -73,6 +68,17 @@ impl UsageIn {
         }
         usage
     }
+}
+
+/// The same from counts in the order of [`COUNTS`].
+pub(super) fn of_counts([prompt_tokens, completion_tokens, total_tokens]: [Option<u64>; 3]) -> Usage {
+    let (prompt, completion) = (prompt_tokens.unwrap_or_default(), completion_tokens.unwrap_or_default());
+    let mut usage = Usage::from_inclusive(prompt, 0, completion);
+    if total_tokens.is_some_and(|total| total != usage.total()) {
+        return UsageIn { prompt_tokens, completion_tokens, total_tokens, ..UsageIn::default() }.into_usage();
+    }
+    usage.extras.mark(ID, marks::NO_CACHE_FIGURE);
+    usage
 }
 
 fn take_count(details: &mut Fields, name: &str) -> Option<u64> {
