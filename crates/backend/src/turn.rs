@@ -48,7 +48,7 @@ pub struct Turn {
     /// The model's name at the back end, where it differs from the client's.
     pub model: Option<ModelName>,
     /// Headers that mean something to a host of the client's dialect (`anthropic-beta`).
-    pub headers: Vec<(HeaderName, HeaderValue)>,
+    pub headers: Arc<[(HeaderName, HeaderValue)]>,
     /// Who asks: what is remembered for one caller is never shown to another.
     pub caller: Arc<str>,
     /// The session, where the back end keeps one.

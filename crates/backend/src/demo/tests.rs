@@ -40,7 +40,7 @@ fn reply(request: TurnRequest) -> Reply {
         dialect: DialectId { name: "test", provider: "test" },
         original: None,
         model: None,
-        headers: Vec::new(),
+        headers: Arc::default(),
         caller: "".into(),
         session: crate::turn::SessionSlot::default(),
     };

@@ -207,7 +207,7 @@ impl Inner {
         body: Bytes,
         accept: &'static str,
     ) -> Result<Response<Arriving>, TurnError> {
-        let forwarded = if turn.dialect == self.dialect.id() { turn.headers.as_slice() } else { &[] };
+        let forwarded = if turn.dialect == self.dialect.id() { &*turn.headers } else { &[] };
         let accept = HeaderValue::from_static(accept);
         let ask = Ask { uri, headers: &self.headers, accept, forwarded, body };
         let response = self.pool.request(&ask).await.map_err(|error| self.host.unreachable(error))?;

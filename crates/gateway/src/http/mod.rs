@@ -40,7 +40,8 @@ pub(crate) async fn answer(
         && let Some(api) = Api::at(request.uri().path())
     {
         // Turns are what the gateway is for. They go straight to their work, past a router made for everything.
-        let turn = turn::begin(&worker, api, caller, request.headers());
+        let asking = turn::Asking::new(api, caller, request.headers());
+        let turn = turn::begin(&worker, Arc::new(asking));
         let body = read_body(request.into_body(), worker.shared.limits.body_bytes).await;
         return http::Response::from(turn.answer(body).await).map(axum::body::Body::new);
     }

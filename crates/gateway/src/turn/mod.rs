@@ -39,41 +39,51 @@ const MAX_LOSS_BYTES: usize = 1024;
 /// A request for a turn whose head has come.
 pub(crate) struct Begun {
     worker: Arc<Worker>,
-    asking: Asking,
-    checked: Result<(), TurnError>,
+    asking: Arc<Asking>,
     /// In a box, as it is handed on until the last byte of the reply has gone out.
     record: Box<TurnRecord>,
 }
 
-/// A request for a turn, but for its body.
-struct Asking {
+/// What the head of a request for a turn says. Another request with the same head asks the same.
+pub(crate) struct Asking {
     api: Api,
     caller: Caller,
     /// Those that go on to a host.
-    headers: Vec<(HeaderName, HeaderValue)>,
+    headers: Arc<[(HeaderName, HeaderValue)]>,
     /// The session it names.
     session: Option<HeaderValue>,
+    /// Whether its body is of a kind that can be read.
+    checked: Result<(), TurnError>,
+}
+
+impl Asking {
+    /// What a caller asks with these headers.
+    pub(crate) fn new(api: Api, caller: Caller, headers: &HeaderMap) -> Self {
+        Self {
+            api,
+            caller,
+            headers: prepare::forwarded(headers),
+            session: headers.get(prepare::SESSION).cloned(),
+            checked: check_media_type(headers),
+        }
+    }
 }
 
 /// Begins a turn. Dropped before it is answered, it tells that the client left.
-pub(crate) fn begin(worker: &Arc<Worker>, api: Api, caller: Caller, headers: &HeaderMap) -> Begun {
-    let record = Box::new(TurnRecord::begin(&worker.shared, api, &caller));
-    let checked = check_media_type(headers);
-    let session = headers.get(prepare::SESSION).cloned();
-    let asking = Asking { api, caller, headers: prepare::forwarded(headers), session };
-    Begun { worker: Arc::clone(worker), asking, checked, record }
+pub(crate) fn begin(worker: &Arc<Worker>, asking: Arc<Asking>) -> Begun {
+    let record = Box::new(TurnRecord::begin(&worker.shared, asking.api, &asking.caller));
+    Begun { worker: Arc::clone(worker), asking, record }
 }
 
 impl Begun {
     /// Answers the turn once its body is there, or could not be read.
     pub(crate) async fn answer(self, body: Result<Bytes, TurnError>) -> TurnReply {
-        let Self { worker, asking, checked, mut record } = self;
-        let api = asking.api;
-        let outcome = match checked.and(body) {
-            Ok(body) => reply(&worker, asking, body, &mut record).await,
+        let Self { worker, asking, mut record } = self;
+        let outcome = match asking.checked.clone().and(body) {
+            Ok(body) => reply(&worker, &asking, body, &mut record).await,
             Err(error) => Err(error),
         };
-        respond_with(outcome, api, record)
+        respond_with(outcome, asking.api, record)
     }
 }
 
@@ -112,11 +122,11 @@ enum Reply {
 
 async fn reply(
     worker: &Arc<Worker>,
-    mut asking: Asking,
+    asking: &Asking,
     body: Bytes,
     record: &mut TurnRecord,
 ) -> Result<Reply, TurnError> {
-    let mut asked = prepare(worker, &mut asking, body, record)?;
+    let mut asked = prepare(worker, asking, body, record)?;
     if asked.turn.request.previous.is_some() {
         Box::pin(recall(worker, &asking.caller, &mut asked)).await?;
     }

@@ -72,11 +72,11 @@ impl Asked {
 /// Reads the request, lets it in and finds who answers.
 pub(super) fn prepare(
     worker: &Worker,
-    asking: &mut Asking,
+    asking: &Asking,
     body: Bytes,
     record: &mut TurnRecord,
 ) -> Result<Asked, TurnError> {
-    let Asking { api, caller, headers, session } = asking;
+    let Asking { api, caller, headers, session, checked: _ } = asking;
     let dialect = api.dialect();
     let mut read = dialect.read_unpaired(&body)?;
     let route = worker.router.find(read.value.model.as_str());
@@ -100,7 +100,7 @@ pub(super) fn prepare(
         dialect: dialect.id(),
         original: Some(body),
         model: None,
-        headers: std::mem::take(headers),
+        headers: Arc::clone(headers),
         caller: caller.name(),
         session,
     };
@@ -144,7 +144,7 @@ fn session_slot(named: Option<&HeaderValue>) -> Result<SessionSlot, TurnError> {
 }
 
 /// The headers that go on to a host of the same dialect.
-pub(super) fn forwarded(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+pub(super) fn forwarded(headers: &HeaderMap) -> Arc<[(HeaderName, HeaderValue)]> {
     let wanted = headers.keys().filter(|name| FORWARDED.contains(&name.as_str()));
     wanted.filter_map(|name| Some((name.clone(), headers.get(name)?.clone()))).collect()
 }

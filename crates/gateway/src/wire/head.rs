@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::time::{Duration, UNIX_EPOCH};
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderName, HeaderValue, Method, Request};
 use memchr::memmem;
@@ -43,9 +44,11 @@ pub(super) struct Head {
     /// With the fields that matter.
     pub(super) request: Request<()>,
     pub(super) body_bytes: usize,
+    /// Where the text says that.
+    pub(super) length_at: Range<usize>,
     /// The client wants no other request answered on this connection.
     pub(super) closes: bool,
-    /// As it came.
+    /// As it came, in memory of its own: it may be kept for long.
     pub(super) text: Bytes,
 }
 
@@ -58,14 +61,9 @@ impl Head {
             return None;
         }
         let length = memmem::find(received, END)? + END.len();
-        let text = received.split_to(length).freeze();
-        let head = Self::read(&text, max_body_bytes);
-        if head.is_none() {
-            let rest = received.split();
-            received.extend_from_slice(&text);
-            received.extend_from_slice(&rest);
-        }
-        head
+        let head = Self::read(&Bytes::copy_from_slice(&received[..length]), max_body_bytes)?;
+        received.advance(length);
+        Some(head)
     }
 
     fn read(text: &Bytes, max_body_bytes: usize) -> Option<Self> {
@@ -84,8 +82,10 @@ impl Head {
         for field in head.headers.iter() {
             let is = |name: &str| field.name.eq_ignore_ascii_case(name);
             if is("content-length") {
-                let length = length(field.value)?;
-                if body_bytes.replace(length).is_some() {
+                // Where it stands in the text, of which it is a part.
+                let start = field.value.as_ptr().addr() - text.as_ptr().addr();
+                let place = start..start + field.value.len();
+                if body_bytes.replace((length(field.value)?, place)).is_some() {
                     return None;
                 }
             } else if is("connection") {
@@ -101,13 +101,13 @@ impl Head {
                 request.headers_mut().append(name, value);
             }
         }
-        let body_bytes = body_bytes.filter(|length| *length <= max_body_bytes)?;
-        Some(Self { api, request, body_bytes, closes, text: text.clone() })
+        let (body_bytes, length_at) = body_bytes.filter(|(length, _)| *length <= max_body_bytes)?;
+        Some(Self { api, request, body_bytes, length_at, closes, text: text.clone() })
     }
 }
 
 /// Digits and nothing else: whoever reads a length otherwise than the proxy before us sees another request.
-fn length(value: &[u8]) -> Option<usize> {
+pub(super) fn length(value: &[u8]) -> Option<usize> {
     let text = str::from_utf8(value).ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use toolgate_backend::ModelPattern;
 use toolgate_backend::config::{BackendConfig, Via};
+use toolgate_gateway::config::Key;
 use toolgate_testkit::{Script, ScriptedUpstream};
 
 use crate::gate::{Gate, ask, ask_messages, config, route};
@@ -191,6 +194,32 @@ async fn whoever_is_refused_may_ask_better() {
         ))
         .await;
     assert!(client.until("\r\n").await.starts_with("HTTP/1.1 403"));
+}
+
+#[tokio::test]
+async fn each_request_on_a_connection_speaks_for_itself() {
+    let key = |name: &str, models: &str| Key {
+        name: name.to_owned(),
+        sha256: Sha256::digest(name).into(),
+        models: vec![ModelPattern::new(models)],
+    };
+    let mut config = config();
+    config.keys = vec![key("one", "*"), key("two", "other")];
+    let models = vec![route("demo", &[Via::Demo])];
+    let gate = Gate::start(&config, BackendConfig { models, ..BackendConfig::default() });
+    let mut client = Raw::to(&gate).await;
+    // All heads are of one length, and differ in a word.
+    let answers =
+        [("one", "200"), ("one", "200"), ("two", "403"), ("one", "200"), ("new", "401"), ("one", "200")];
+    for (key, status) in answers {
+        client.write(messages(&format!("x-api-key: {key}\r\n"))).await;
+        let (head, body) = client.answer().await;
+        assert!(head.starts_with(&format!("http/1.1 {status} ")), "{key}: {head}{body}");
+    }
+    client.write(messages("x-api-key: one\r\n").replace("application/json", "application/yaml")).await;
+    assert!(client.answer().await.0.starts_with("http/1.1 415 "));
+    client.write(messages("x-api-key: one\r\n")).await;
+    assert_said(&client.answer().await);
 }
 
 #[tokio::test]
