@@ -12,6 +12,7 @@ use secrecy::ExposeSecret;
 use thiserror::Error;
 use toolgate_model::DialectId;
 
+use super::ask::Address;
 use super::pool::Pool;
 use crate::config::UpstreamConfig;
 
@@ -109,7 +110,7 @@ pub enum AssembleError {
 }
 
 /// The connections to a host, none of them open yet.
-pub(super) fn pool(config: &UpstreamConfig, tls: &Tls) -> Result<Arc<Pool>, AssembleError> {
+pub(super) fn pool(config: &UpstreamConfig, tls: &Tls) -> Arc<Pool> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -121,20 +122,30 @@ pub(super) fn pool(config: &UpstreamConfig, tls: &Tls) -> Result<Arc<Pool>, Asse
         .enable_http1()
         .enable_http2()
         .wrap_connector(tcp);
+    Pool::new(connector, config.base_url.clone())
+}
+
+/// A path of the host.
+pub(super) fn address(
+    config: &UpstreamConfig,
+    dialect: DialectId,
+    path: &str,
+) -> Result<Address, AssembleError> {
+    let uri = join(config, path)?;
     let refused =
         || AssembleError::BadUrl { upstream: config.name.to_string(), base_url: config.base_url.to_string() };
-    let authority = config.base_url.authority().ok_or_else(refused)?;
+    let authority = uri.authority().ok_or_else(refused)?;
     // Not the authority as it stands: it may begin with a name and password.
     let name = match authority.port() {
         Some(port) => format!("{}:{port}", authority.host()),
         None => authority.host().to_owned(),
     };
     let name = HeaderValue::try_from(name).map_err(|_| refused())?;
-    Ok(Pool::new(connector, config.base_url.clone(), name))
+    Ok(Address::new(uri, &name, headers(config, dialect)?))
 }
 
 /// The base URL followed by `path`; a query of the base URL stays at the end.
-pub(super) fn join(config: &UpstreamConfig, path: &str) -> Result<Uri, AssembleError> {
+fn join(config: &UpstreamConfig, path: &str) -> Result<Uri, AssembleError> {
     let refused =
         || AssembleError::BadUrl { upstream: config.name.to_string(), base_url: config.base_url.to_string() };
     if !matches!(config.base_url.scheme_str(), Some("http" | "https")) {
@@ -151,7 +162,7 @@ pub(super) fn join(config: &UpstreamConfig, path: &str) -> Result<Uri, AssembleE
 }
 
 /// What every request to the host carries. The caller's own keys are never among it.
-pub(super) fn headers(config: &UpstreamConfig, dialect: DialectId) -> Result<HeaderMap, AssembleError> {
+fn headers(config: &UpstreamConfig, dialect: DialectId) -> Result<HeaderMap, AssembleError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("toolgate/", env!("CARGO_PKG_VERSION"))));

@@ -5,8 +5,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
-use http::header::LOCATION;
 use rustls::CertificateError;
 use toolgate_model::{ErrorKind, TurnError};
 
@@ -66,8 +64,8 @@ impl Host {
         ))
     }
 
-    pub(super) fn redirected(&self, headers: &HeaderMap) -> TurnError {
-        let place = headers.get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or("an unnamed place");
+    pub(super) fn redirected(&self, location: Option<&str>) -> TurnError {
+        let place = location.unwrap_or("an unnamed place");
         self.upstream(&format!("redirects to {place}: set its base_url to where it really is"))
     }
 

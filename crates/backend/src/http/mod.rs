@@ -1,5 +1,6 @@
 //! A host that speaks one of our dialects over HTTP.
 
+mod answer_head;
 mod ask;
 mod body;
 mod calls;
@@ -19,17 +20,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use http::StatusCode;
 use serde::Deserialize;
 use toolgate_dialect::UpstreamDialect;
 use toolgate_model::{Delivery, DialectId, Translated, TurnError};
 
-use self::ask::Ask;
+use self::answer_head::ReplyForm;
+use self::ask::{Address, Ask};
 use self::body::HostBody;
 use self::events::HostEvents;
 use self::failure::Host;
-use self::pool::{Arriving, Pool};
+use self::pool::{Answered, Pool};
 use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
 use crate::config::{Retry, Timeouts, UpstreamConfig};
@@ -53,11 +54,9 @@ struct Inner {
     host: Host,
     dialect: &'static dyn UpstreamDialect,
     pool: Arc<Pool>,
-    turns: Uri,
+    turns: Address,
     /// Where input tokens are counted, for dialects that can.
-    count: Option<Uri>,
-    /// Sent with every request: our key, the operator's own headers.
-    headers: HeaderMap,
+    count: Option<Address>,
     timeouts: Timeouts,
     retry: Retry,
 }
@@ -71,18 +70,17 @@ impl Upstream {
                 dialect: config.dialect.to_owned(),
             })?
             .upstream;
-        let turns = client::join(config, dialect.path())?;
+        let turns = client::address(config, dialect.id(), dialect.path())?;
         let count = match config.dialect {
-            "anthropic-messages" => Some(client::join(config, "/messages/count_tokens")?),
+            "anthropic-messages" => Some(client::address(config, dialect.id(), "/messages/count_tokens")?),
             _ => None,
         };
         let inner = Inner {
             host: Host { name: Arc::from(config.name.as_str()) },
             dialect,
-            pool: client::pool(config, tls)?,
+            pool: client::pool(config, tls),
             turns,
             count,
-            headers: client::headers(config, dialect.id())?,
             timeouts: config.timeouts,
             retry: config.retry,
         };
@@ -100,8 +98,8 @@ impl Backend for Upstream {
     fn count_tokens(&self, turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
-            let uri = inner.count.as_ref()?;
-            Some(inner.count_tokens(uri, &turn).await)
+            let address = inner.count.as_ref()?;
+            Some(inner.count_tokens(address, &turn).await)
         })
     }
 
@@ -143,10 +141,10 @@ impl Inner {
             Delivery::Whole => "application/json",
             Delivery::Stream(_) => "text/event-stream",
         };
-        let response = self.send(&self.turns, turn, prepared.body.clone(), accept).await?;
+        let Answered { head, body } = self.send(&self.turns, turn, prepared.body.clone(), accept).await?;
         let mut losses = prepared.losses.clone();
-        let form = ReplyForm::of(response.headers(), turn.request.delivery);
-        let body = HostBody::new(response.into_body(), &self.host, self.timeouts.idle);
+        let form = head.form(turn.request.delivery);
+        let body = HostBody::new(body, &self.host, self.timeouts.idle);
         let value = match (form, &prepared.mode) {
             (ReplyForm::Html, _) => return Err(Box::pin(self.host.sent_a_page(body)).await),
             (ReplyForm::Stream, Mode::Relay) if is_stream(turn) => {
@@ -185,14 +183,14 @@ impl Inner {
         Ok(AnswerBody::Whole(WholeBody { bytes, usage: reading.usage }))
     }
 
-    async fn count_tokens(&self, uri: &Uri, turn: &Turn) -> Result<u64, TurnError> {
+    async fn count_tokens(&self, to: &Address, turn: &Turn) -> Result<u64, TurnError> {
         #[derive(Deserialize)]
         struct Counted {
             input_tokens: u64,
         }
         let prepared = prepare::prepare(self.dialect, turn)?;
-        let response = self.send(uri, turn, prepared.body, "application/json").await?;
-        let body = HostBody::new(response.into_body(), &self.host, self.timeouts.idle);
+        let answered = self.send(to, turn, prepared.body, "application/json").await?;
+        let body = HostBody::new(answered.body, &self.host, self.timeouts.idle);
         let bytes = body.collect(MAX_ERROR_BYTES).await?;
         let counted: Counted = serde_json::from_slice(&bytes)
             .map_err(|error| self.host.spoke_rubbish("a token count").caused_by(error))?;
@@ -202,56 +200,30 @@ impl Inner {
     /// Sends a request and gives the head of a successful answer; every other answer is read as an error.
     async fn send(
         &self,
-        uri: &Uri,
+        to: &Address,
         turn: &Turn,
         body: Bytes,
         accept: &'static str,
-    ) -> Result<Response<Arriving>, TurnError> {
+    ) -> Result<Answered, TurnError> {
         let forwarded = if turn.dialect == self.dialect.id() { &*turn.headers } else { &[] };
-        let accept = HeaderValue::from_static(accept);
-        let ask = Ask { uri, headers: &self.headers, accept, forwarded, body };
-        let response = self.pool.request(&ask).await.map_err(|error| self.host.unreachable(error))?;
-        if response.status() == StatusCode::OK {
-            return Ok(response);
+        let ask = Ask { to, accept, forwarded, body };
+        let answered = self.pool.request(&ask).await.map_err(|error| self.host.unreachable(error))?;
+        if answered.head.status == StatusCode::OK {
+            return Ok(answered);
         }
-        Err(Box::pin(self.refused(response)).await)
+        Err(Box::pin(self.refused(answered)).await)
     }
 
-    async fn refused(&self, response: Response<Arriving>) -> TurnError {
-        let (head, incoming) = response.into_parts();
+    async fn refused(&self, Answered { head, body }: Answered) -> TurnError {
         if head.status.is_redirection() {
-            return self.host.redirected(&head.headers);
+            return self.host.redirected(head.location.as_deref());
         }
-        let body = HostBody::new(incoming, &self.host, failure::MAX_ERROR_WAIT);
+        let body = HostBody::new(body, &self.host, failure::MAX_ERROR_WAIT);
         // A body that breaks off still leaves the status, which says the most.
         let bytes = body.collect(MAX_ERROR_BYTES).await.unwrap_or_default();
         let mut error = self.dialect.read_error(head.status.as_u16(), &bytes);
-        error.retry_after = error.retry_after.or_else(|| retry::asked_for(&head.headers));
+        error.retry_after = error.retry_after.or_else(|| head.asked_wait());
         error
-    }
-}
-
-/// What a successful answer carries, whatever was asked for: some hosts stream always, some never.
-#[derive(Clone, Copy)]
-enum ReplyForm {
-    Stream,
-    Whole,
-    Html,
-}
-
-impl ReplyForm {
-    fn of(headers: &HeaderMap, asked: Delivery) -> Self {
-        let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let media_type = named.split(';').next().unwrap_or_default().trim();
-        match media_type {
-            "text/event-stream" => Self::Stream,
-            "application/json" => Self::Whole,
-            "text/html" | "application/xhtml+xml" => Self::Html,
-            _ => match asked {
-                Delivery::Whole => Self::Whole,
-                Delivery::Stream(_) => Self::Stream,
-            },
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, Uri};
+use http::{Method, Request, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use thiserror::Error;
 use tower::ServiceExt;
 
+use super::answer_head::AnswerHead;
 use super::ask::Ask;
 use super::h1::{Connection, ExchangeError, Reply};
 
@@ -40,8 +41,6 @@ pub(super) struct Pool {
     connector: Connector,
     /// Where the host is: scheme and authority.
     host: Uri,
-    /// What HTTP/1.1 calls it.
-    name: HeaderValue,
     idle: Mutex<IdleConnections>,
     shared: Mutex<Option<http2::SendRequest<Full<Bytes>>>>,
     myself: Weak<Self>,
@@ -53,6 +52,12 @@ struct IdleConnections {
     stack: Vec<(Connection, Instant)>,
     /// True while a task looks after them.
     is_tended: bool,
+}
+
+/// An answer whose body is still to come.
+pub(super) struct Answered {
+    pub(super) head: AnswerHead,
+    pub(super) body: Arriving,
 }
 
 /// The body of an answer, over either kind of connection.
@@ -74,11 +79,10 @@ pub(super) enum PoolError {
 
 impl Pool {
     /// No connection is opened yet.
-    pub(super) fn new(connector: Connector, host: Uri, name: HeaderValue) -> Arc<Self> {
+    pub(super) fn new(connector: Connector, host: Uri) -> Arc<Self> {
         Arc::new_cyclic(|myself| Self {
             connector,
             host,
-            name,
             idle: Mutex::default(),
             shared: Mutex::default(),
             myself: Weak::clone(myself),
@@ -86,7 +90,7 @@ impl Pool {
     }
 
     /// Sends a request and gives the head of the answer. Dropping the future or the answer's body ends the exchange.
-    pub(super) async fn request(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Response<Arriving>, PoolError> {
+    pub(super) async fn request(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Answered, PoolError> {
         if let Some(connection) = self.take() {
             return self.send(connection, ask).await;
         }
@@ -95,7 +99,7 @@ impl Pool {
     }
 
     /// Sends a request over a connection that is new or shared.
-    async fn request_anew(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Response<Arriving>, PoolError> {
+    async fn request_anew(self: &Arc<Self>, ask: &Ask<'_>) -> Result<Answered, PoolError> {
         if let Some(sender) = self.shared() {
             match self.send_shared(sender, ask).await? {
                 Sent::Answered(response) => return Ok(response),
@@ -138,14 +142,10 @@ impl Pool {
         self.shared.lock().as_ref().filter(|sender| !sender.is_closed()).cloned()
     }
 
-    async fn send(
-        self: &Arc<Self>,
-        connection: Connection,
-        ask: &Ask<'_>,
-    ) -> Result<Response<Arriving>, PoolError> {
+    async fn send(self: &Arc<Self>, connection: Connection, ask: &Ask<'_>) -> Result<Answered, PoolError> {
         let broken = |error: ExchangeError| PoolError::Broken(error.into());
-        let (parts, reply) = connection.exchange(ask, &self.name).await.map_err(broken)?;
-        Ok(Response::from_parts(parts, Arriving::Exclusive { reply, pool: Arc::clone(self) }))
+        let (head, reply) = connection.exchange(ask).await.map_err(broken)?;
+        Ok(Answered { head, body: Arriving::Exclusive { reply, pool: Arc::clone(self) } })
     }
 
     async fn send_shared(
@@ -155,11 +155,13 @@ impl Pool {
     ) -> Result<Sent, PoolError> {
         let mut request = Request::new(Full::new(ask.body.clone()));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = ask.uri.clone();
-        let headers = ask.all_headers().map(|(name, value)| (name.clone(), value.clone()));
-        *request.headers_mut() = headers.collect();
+        *request.uri_mut() = ask.to.uri.clone();
+        *request.headers_mut() = ask.headers();
         match sender.try_send_request(request).await {
-            Ok(response) => Ok(Sent::Answered(response.map(Arriving::Shared))),
+            Ok(response) => {
+                let head = AnswerHead::of(response.status(), response.headers());
+                Ok(Sent::Answered(Answered { head, body: Arriving::Shared(response.into_body()) }))
+            }
             Err(mut error) => match error.take_message() {
                 Some(_unsent) => Ok(Sent::Stale),
                 None => Err(PoolError::Broken(error.into_error().into())),
@@ -195,7 +197,7 @@ enum Connected {
 
 /// What became of a request.
 enum Sent {
-    Answered(Response<Arriving>),
+    Answered(Answered),
     /// The connection was closed before any of it was sent.
     Stale,
 }

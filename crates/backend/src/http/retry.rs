@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
 use toolgate_model::{ErrorKind, TurnError};
 
 use crate::config::Retry;
@@ -17,13 +16,6 @@ pub(super) fn wait(retry: &Retry, tried: u32, error: &TurnError) -> Option<Durat
     }
     let doubled = retry.backoff.saturating_mul(2_u32.saturating_pow(tried));
     Some(doubled.min(retry.longest_wait))
-}
-
-/// How long the host asks to wait: `retry-after-ms`, or `retry-after` in seconds.
-pub(super) fn asked_for(headers: &HeaderMap) -> Option<Duration> {
-    let number = |name| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
-    let seconds = number("retry-after-ms").map(|millis| millis / 1000.0).or_else(|| number("retry-after"))?;
-    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// A timeout has already cost the client minutes: the next host may be quicker, this one will not be.
@@ -59,19 +51,5 @@ mod tests {
     fn what_cannot_pass_is_not_tried_again() {
         assert_eq!(wait(&RETRY, 0, &TurnError::invalid("wrong")), None);
         assert_eq!(wait(&RETRY, 0, &TurnError::new(ErrorKind::Timeout, "late")), None);
-    }
-
-    #[test]
-    fn both_retry_headers_are_read() {
-        let headers = |name, value| {
-            HeaderMap::from_iter([(
-                http::HeaderName::from_static(name),
-                http::HeaderValue::from_static(value),
-            )])
-        };
-        assert_eq!(asked_for(&headers("retry-after", "2")), Some(Duration::from_secs(2)));
-        assert_eq!(asked_for(&headers("retry-after-ms", "1500")), Some(Duration::from_millis(1500)));
-        assert_eq!(asked_for(&headers("retry-after", "-1")), None);
-        assert_eq!(asked_for(&headers("retry-after", "tomorrow")), None);
     }
 }

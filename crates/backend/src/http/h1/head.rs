@@ -1,25 +1,19 @@
-//! The heads of HTTP/1.1 messages: ours written, the host's read.
+//! The heads of answers in HTTP/1.1.
 
 use std::mem::MaybeUninit;
 
-use bytes::{Buf, BufMut, BytesMut};
-use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER, TRANSFER_ENCODING};
-use http::response::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use bytes::{Buf, BytesMut};
+use http::StatusCode;
 use thiserror::Error;
 
 use super::framing::Framing;
-use crate::http::ask::Ask;
+use crate::http::answer_head::AnswerHead;
 
 /// Fields of an answer's head; hosts behind several proxies send some dozens.
 const MAX_FIELDS: usize = 128;
 
 /// The largest head of an answer that is waited for.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
-
-/// The fields of an answer that mean something to us. All others are passed over.
-static KEPT: [HeaderName; 4] =
-    [CONTENT_TYPE, RETRY_AFTER, LOCATION, HeaderName::from_static("retry-after-ms")];
 
 /// Why a head makes no sense.
 #[derive(Debug, Error)]
@@ -36,25 +30,9 @@ pub(in crate::http) enum HeadError {
 
 /// The head of an answer, and what it says about what follows.
 pub(super) struct Answer {
-    pub(super) parts: Parts,
+    pub(super) head: AnswerHead,
     pub(super) framing: Framing,
     pub(super) stays_open: bool,
-}
-
-/// Writes the head of a request, its last empty line included.
-pub(super) fn write(ask: &Ask<'_>, host: &HeaderValue, out: &mut BytesMut) {
-    let path = ask.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-    for text in [b"POST ", path.as_bytes(), b" HTTP/1.1\r\nhost: ", host.as_bytes(), b"\r\n"] {
-        out.extend_from_slice(text);
-    }
-    for (name, value) in ask.all_headers() {
-        for text in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-            out.extend_from_slice(text);
-        }
-    }
-    out.extend_from_slice(b"content-length: ");
-    out.put_slice(ask.body.len().to_string().as_bytes());
-    out.extend_from_slice(b"\r\n\r\n");
 }
 
 /// Takes the head of an answer off the front of what came; `None` while it is not complete.
@@ -73,24 +51,21 @@ pub(super) fn read(received: &mut BytesMut) -> Result<Option<Answer>, HeadError>
     let code = head.code.unwrap_or_default();
     let status = StatusCode::from_u16(code).map_err(|_| HeadError::Status(code))?;
     let is_1_0 = head.version == Some(0);
-    let mut seen = Seen::default();
+    let mut seen = Seen { head: AnswerHead::new(status), ..Seen::default() };
     for field in head.headers.iter() {
         seen.note(field)?;
     }
     received.advance(length);
     let stays_open = !seen.closes && (!is_1_0 || seen.keeps_alive);
-    let framing = seen.framing(status);
+    let framing = seen.framing();
     let stays_open = stays_open && !framing.ends_with_connection();
-    let mut parts = Response::new(()).into_parts().0;
-    parts.status = status;
-    parts.headers = seen.kept;
-    Ok(Some(Answer { parts, framing, stays_open }))
+    Ok(Some(Answer { head: seen.head, framing, stays_open }))
 }
 
 /// What the fields of a head say.
 #[derive(Default)]
 struct Seen {
-    kept: HeaderMap,
+    head: AnswerHead,
     length: Option<u64>,
     is_chunked: bool,
     closes: bool,
@@ -99,28 +74,27 @@ struct Seen {
 
 impl Seen {
     fn note(&mut self, field: &httparse::Header<'_>) -> Result<(), HeadError> {
-        let is = |name: &HeaderName| field.name.eq_ignore_ascii_case(name.as_str());
-        if is(&CONTENT_LENGTH) {
+        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+        if is("content-length") {
             let length = number(field.value).ok_or(HeadError::Length)?;
             if self.length.is_some_and(|earlier| earlier != length) {
                 return Err(HeadError::Length);
             }
             self.length = Some(length);
-        } else if is(&TRANSFER_ENCODING) {
+        } else if is("transfer-encoding") {
             self.is_chunked =
                 words(field.value).last().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
-        } else if is(&CONNECTION) {
+        } else if is("connection") {
             self.closes |= words(field.value).any(|word| word.eq_ignore_ascii_case(b"close"));
             self.keeps_alive |= words(field.value).any(|word| word.eq_ignore_ascii_case(b"keep-alive"));
-        } else if let Some(name) = KEPT.iter().find(|name| is(name))
-            && let Ok(value) = HeaderValue::from_bytes(field.value)
-        {
-            self.kept.insert(name, value);
+        } else {
+            self.head.note(field.name, field.value);
         }
         Ok(())
     }
 
-    fn framing(&self, status: StatusCode) -> Framing {
+    fn framing(&self) -> Framing {
+        let status = self.head.status;
         let has_no_body = status.is_informational()
             || status == StatusCode::NO_CONTENT
             || status == StatusCode::NOT_MODIFIED;
@@ -146,10 +120,12 @@ fn number(value: &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use http::Uri;
+    use std::time::Duration;
+
+    use toolgate_model::Delivery;
 
     use super::*;
+    use crate::http::answer_head::ReplyForm;
 
     #[track_caller]
     fn read_all(text: &str) -> Answer {
@@ -164,33 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_what_it_carries_each_header_once() {
-        let mut headers = HeaderMap::new();
-        headers.insert("x-shared", HeaderValue::from_static("1"));
-        headers.insert("x-version", HeaderValue::from_static("ours"));
-        let own = (HeaderName::from_static("x-version"), HeaderValue::from_static("theirs"));
-        let uri = Uri::from_static("http://h:1/v1/chat?a=b");
-        let accept = HeaderValue::from_static("text/plain");
-        let body = Bytes::from_static(b"{}");
-        let ask = Ask { uri: &uri, headers: &headers, accept, forwarded: &[own], body };
-        let mut out = BytesMut::new();
-        write(&ask, &HeaderValue::from_static("h:1"), &mut out);
-        assert_eq!(
-            str::from_utf8(&out),
-            Ok(
-                "POST /v1/chat?a=b HTTP/1.1\r\nhost: h:1\r\nx-shared: 1\r\naccept: text/plain\r\nx-version: theirs\r\ncontent-length: 2\r\n\r\n"
-            )
-        );
-    }
-
-    #[test]
     fn the_fields_that_matter_are_kept() {
         let answer = read_all(
             "HTTP/1.1 429 Too Many\r\nContent-Type: text/html\r\nServer: x\r\nRetry-After: 3\r\nContent-Length: 5\r\n\r\n",
         );
-        assert_eq!(answer.parts.status, StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(answer.parts.headers.len(), 2);
-        assert_eq!(answer.parts.headers["retry-after"], "3");
+        assert_eq!(answer.head.status, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(answer.head.asked_wait(), Some(Duration::from_secs(3)));
+        assert_eq!(answer.head.form(Delivery::Whole), ReplyForm::Html);
         assert_eq!(answer.framing, Framing::length(5));
         assert!(answer.stays_open);
     }

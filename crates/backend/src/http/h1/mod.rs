@@ -12,8 +12,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::HeaderValue;
-use http::response::Parts;
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
 use thiserror::Error;
@@ -23,6 +21,7 @@ use tokio_util::io::poll_read_buf;
 
 use self::framing::{Decoded, Framing, FramingError};
 use self::head::HeadError;
+use super::answer_head::AnswerHead;
 use super::ask::Ask;
 
 /// Bytes of a host, encrypted or not.
@@ -72,17 +71,13 @@ impl Connection {
     }
 
     /// Sends a request and reads the head of the answer. Dropping the future closes the connection.
-    pub(super) async fn exchange(
-        mut self,
-        ask: &Ask<'_>,
-        host: &HeaderValue,
-    ) -> Result<(Parts, Reply), ExchangeError> {
-        let mut sending = Sending::new(ask, host);
+    pub(super) async fn exchange(mut self, ask: &Ask<'_>) -> Result<(AnswerHead, Reply), ExchangeError> {
+        let mut sending = Sending::new(ask);
         let answered = poll_fn(|cx| self.poll_answer(&mut sending, cx)).await?;
         // A host that answers before it has read everything will not take another request after this one.
         let stays_open = answered.stays_open && sending.is_over();
         let reply = Reply { connection: Some(self), framing: answered.framing, stays_open };
-        Ok((answered.parts, reply))
+        Ok((answered.head, reply))
     }
 
     /// Reads while it still writes: a host may refuse a large body before it has read it all.
@@ -104,7 +99,7 @@ impl Connection {
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
             while let Some(answer) = head::read(&mut self.received)? {
-                if !answer.parts.status.is_informational() {
+                if !answer.head.status.is_informational() {
                     return Poll::Ready(Ok(answer));
                 }
             }
@@ -130,9 +125,9 @@ struct Sending {
 }
 
 impl Sending {
-    fn new(ask: &Ask<'_>, host: &HeaderValue) -> Self {
+    fn new(ask: &Ask<'_>) -> Self {
         let mut head = BytesMut::with_capacity(1024 + ask.body.len().min(MAX_JOINED_BYTES));
-        head::write(ask, host, &mut head);
+        ask.write_head(&mut head);
         let mut body = ask.body.clone();
         if body.len() <= MAX_JOINED_BYTES {
             head.extend_from_slice(&body);
