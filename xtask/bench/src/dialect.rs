@@ -49,7 +49,7 @@ pub(crate) enum Ending {
 pub(crate) enum Pace {
     /// As fast as it can: for processor time.
     Fast,
-    /// With short exact pauses, so that a stream is not measured in its own traffic jam: for latency.
+    /// By a short exact beat, so that a stream is not measured in its own traffic jam: for latency.
     Steady,
     /// With long pauses, so that many streams are open at once: for memory.
     Slow,

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -23,8 +23,8 @@ use crate::serve::{Body, accept};
 /// Time between two words of a slow reply: long enough that all streams are open together.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Time between two words of a steady reply: each word arrives at the client before the next is sent.
-const SHORT_PAUSE: Duration = Duration::from_micros(200);
+/// Time from one word of a steady reply to the next: each word arrives at the client before the next is sent.
+const BEAT: Duration = Duration::from_micros(500);
 
 pub(crate) async fn serve() -> Result<Infallible, AnyError> {
     let replies = Rc::new(RefCell::new(Replies::new()));
@@ -74,16 +74,19 @@ fn make(dialect: Dialect, delivery: Delivery, script: Script) -> Rc<[Bytes]> {
 }
 
 fn stream(frames: &Rc<[Bytes]>, pace: Pace) -> Body {
-    let frames: Vec<Bytes> = frames.to_vec();
-    let paced = futures_util::stream::iter(frames).then(move |frame| async move {
+    let began = Instant::now();
+    let beats = (1..).map(move |number| began + BEAT * number);
+    let frames: Vec<(Bytes, Instant)> = frames.iter().cloned().zip(beats).collect();
+    let paced = futures_util::stream::iter(frames).then(move |(frame, due)| async move {
         match pace {
             // Giving way makes hyper write each frame on its own, as a model's host does.
             Pace::Fast => tokio::task::yield_now().await,
             Pace::Steady => {
                 tokio::task::yield_now().await;
-                // The runtime's timer is too coarse. Nobody else is served meanwhile: steady replies are asked for
-                // one at a time.
-                std::thread::sleep(SHORT_PAUSE);
+                // By the clock, not so long after the word before: a real host has a machine of its own, and is not
+                // slowed down by whoever passes its words on. The runtime's timer is too coarse for that. Nobody else is
+                // served meanwhile: steady replies are asked for one at a time.
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
             }
             Pace::Slow => tokio::time::sleep(PAUSE).await,
         }
