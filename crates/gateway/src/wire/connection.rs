@@ -277,6 +277,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_client_may_send_ahead_only_so_much() {
+        let (client, mut connection) = connected().await;
+        client.writable().await.unwrap();
+        let (mut sent, mut refused_in_a_row) = (0, 0);
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        // Until the sockets hold no more, for nobody reads them.
+        while refused_in_a_row < 1000 {
+            assert!(connection.poll_gone(&mut cx).is_pending());
+            refused_in_a_row += 1;
+            match client.try_write(&[b'.'; 16 * 1024]) {
+                Ok(count) => (sent, refused_in_a_row) = (sent + count, 0),
+                Err(_) => tokio::task::yield_now().await,
+            }
+            assert!(sent < 1024 * MAX_AHEAD_BYTES, "{} bytes are held", connection.received.len());
+        }
+        assert!(connection.received.len() < 2 * MAX_AHEAD_BYTES, "{}", connection.received.len());
+    }
+
+    #[tokio::test]
     async fn an_end_that_has_to_wait_is_written_once() {
         let (mut client, mut connection) = connected().await;
         connection.stream.writable().await.unwrap();
