@@ -3,62 +3,91 @@
 //! Every turn writes a line. It looks like the lines of tracing-subscriber's own formatter, which took a seventh of all
 //! the work of a turn; here the pieces are written one after the other, and nothing is styled in between.
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::fmt::{self, Write};
 
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
+use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::log_time;
+use crate::log_names::{EventNames, Look, Names, Styles};
+use crate::log_text::{Harmless, needs_no_quoting, push_number};
+use crate::log_time::Second;
 
 /// A first guess at what a line takes: that of a turn.
 const USUAL_LINE_BYTES: usize = 512;
 
-/// Writes lines for people.
-pub(crate) struct HumanLine {
-    styles: Styles,
+/// A thread keeps no more room than this for its next line: one long error should not cost memory for ever.
+const MAX_KEPT_BYTES: usize = 4 * USUAL_LINE_BYTES;
+
+thread_local! {
+    static KEPT: RefCell<Kept> = const { RefCell::new(Kept::new()) };
 }
 
-/// What switches a style on, and all styles off. Empty where nobody looks at a terminal.
-#[derive(Clone, Copy)]
-struct Styles {
-    bold: &'static str,
-    dimmed: &'static str,
-    italic: &'static str,
-    off: &'static str,
-    /// What stands between the name of a field and its value, styles included.
-    equals: &'static str,
-    level: fn(Level) -> &'static str,
+/// What the lines of one thread leave to each other.
+struct Kept {
+    /// Room for a line.
+    line: String,
+    second: Second,
+    names: Names,
+}
+
+impl Kept {
+    const fn new() -> Self {
+        Self { line: String::new(), second: Second::new(), names: Names::new() }
+    }
+}
+
+/// Writes lines for people.
+pub(crate) struct HumanLine {
+    look: Look,
 }
 
 impl HumanLine {
     /// For files and pipes.
     pub(crate) fn plain() -> Self {
-        let styles = Styles { bold: "", dimmed: "", italic: "", off: "", equals: "=", level: |_| "" };
-        Self { styles }
+        Self { look: Look::Plain }
     }
 
     /// For terminals.
     pub(crate) fn coloured() -> Self {
-        let level = |level| match level {
-            Level::TRACE => "\x1b[35m",
-            Level::DEBUG => "\x1b[34m",
-            Level::INFO => "\x1b[32m",
-            Level::WARN => "\x1b[33m",
-            Level::ERROR => "\x1b[31m",
-        };
-        let styles = Styles {
-            bold: "\x1b[1m",
-            dimmed: "\x1b[2m",
-            italic: "\x1b[3m",
-            off: "\x1b[0m",
-            equals: "\x1b[0m\x1b[2m=\x1b[0m",
-            level,
-        };
-        Self { styles }
+        Self { look: Look::Coloured }
+    }
+
+    fn write<S, N>(&self, kept: &mut Kept, context: &FmtContext<'_, S, N>, event: &Event<'_>) -> fmt::Result
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+        N: for<'a> FormatFields<'a> + 'static,
+    {
+        let Kept { line, second, names } = kept;
+        line.clear();
+        line.reserve(USUAL_LINE_BYTES);
+        if self.look == Look::Coloured {
+            line.push_str(Styles::COLOURED.dimmed);
+        }
+        second.push_now(line);
+        line.push_str(self.look.level(*event.metadata().level()));
+        if let Some(spans) = context.event_scope() {
+            let Styles { bold, dimmed, off, italic: _ } = self.look.styles();
+            for span in spans.from_root() {
+                write!(line, "{bold}{}{off}", span.name())?;
+                let extensions = span.extensions();
+                if let Some(fields) = extensions.get::<FormattedFields<N>>().filter(|all| !all.is_empty()) {
+                    write!(line, "{bold}{{{off}{fields}{bold}}}{off}")?;
+                }
+                write!(line, "{dimmed}:{off}")?;
+            }
+            line.push(' ');
+        }
+        let names = names.of(event.metadata(), self.look);
+        let mut fields = Fields { line, names, is_first: true, written: Ok(()) };
+        event.record(&mut fields);
+        fields.written?;
+        line.push('\n');
+        Ok(())
     }
 }
 
@@ -73,84 +102,58 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let Styles { bold, dimmed, off, level, italic: _, equals: _ } = self.styles;
-        let mut line = String::with_capacity(USUAL_LINE_BYTES);
-        line.push_str(dimmed);
-        log_time::push_now(&mut line);
-        let of_event = *event.metadata().level();
-        for piece in [off, " ", level(of_event), level_name(of_event), off, " "] {
-            line.push_str(piece);
-        }
-        if let Some(spans) = context.event_scope() {
-            for span in spans.from_root() {
-                write!(line, "{bold}{}{off}", span.name())?;
-                let extensions = span.extensions();
-                if let Some(fields) = extensions.get::<FormattedFields<N>>().filter(|all| !all.is_empty()) {
-                    write!(line, "{bold}{{{off}{fields}{bold}}}{off}")?;
-                }
-                write!(line, "{dimmed}:{off}")?;
+        KEPT.with(|kept| {
+            // A value that logs while it is being written finds the room taken.
+            let Ok(mut kept) = kept.try_borrow_mut() else {
+                let mut own = Kept::new();
+                self.write(&mut own, context, event)?;
+                return writer.write_str(&own.line);
+            };
+            let written = self.write(&mut kept, context, event);
+            let written = written.and_then(|()| writer.write_str(&kept.line));
+            if kept.line.capacity() > MAX_KEPT_BYTES {
+                kept.line = String::new();
             }
-            line.push(' ');
-        }
-        let mut fields = Fields { line, styles: self.styles, separator: "", written: Ok(()) };
-        event.record(&mut fields);
-        fields.written?;
-        fields.line.push('\n');
-        writer.write_str(&fields.line)
-    }
-}
-
-fn level_name(level: Level) -> &'static str {
-    match level {
-        Level::TRACE => "TRACE",
-        Level::DEBUG => "DEBUG",
-        Level::INFO => " INFO",
-        Level::WARN => " WARN",
-        Level::ERROR => "ERROR",
+            written
+        })
     }
 }
 
 /// Writes the message and the fields.
-struct Fields {
-    line: String,
-    styles: Styles,
-    separator: &'static str,
+struct Fields<'a> {
+    line: &'a mut String,
+    names: &'a EventNames,
+    is_first: bool,
     written: fmt::Result,
 }
 
-impl Fields {
+impl Fields<'_> {
     fn field(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         self.name(field);
-        let written = Harmless(&mut self.line).write_fmt(value);
+        let written = Harmless(self.line).write_fmt(value);
         self.written = self.written.and(written);
     }
 
     fn name(&mut self, field: &Field) {
-        self.line.push_str(self.separator);
-        self.separator = " ";
-        if field.name() == "message" {
-            return;
-        }
-        for piece in [self.styles.italic, field.name(), self.styles.equals] {
-            self.line.push_str(piece);
-        }
+        let name = self.names.before(field);
+        self.line.push_str(if self.is_first { &name[1..] } else { name });
+        self.is_first = false;
     }
 }
 
-impl Visit for Fields {
+impl Visit for Fields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.field(field, format_args!("{value:?}"));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        let needs_no_escape = |byte| is_plain(byte) && !matches!(byte, b'"' | b'\\');
         if field.name() == "message" {
             self.field(field, format_args!("{value}"));
-        } else if value.bytes().all(needs_no_escape) {
+        } else if needs_no_quoting(value) {
             self.name(field);
-            for piece in ["\"", value, "\""] {
-                self.line.push_str(piece);
-            }
+            self.line.push('"');
+            self.line.push_str(value);
+            self.line.push('"');
         } else {
             self.field(field, format_args!("{value:?}"));
         }
@@ -158,7 +161,7 @@ impl Visit for Fields {
 
     fn record_u64(&mut self, field: &Field, value: u64) {
         self.name(field);
-        push_number(&mut self.line, value);
+        push_number(self.line, value);
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
@@ -174,52 +177,20 @@ impl Visit for Fields {
     }
 }
 
-/// Half of what a turn tells are numbers, and the formatter's way to write them is a long one.
-fn push_number(line: &mut String, number: u64) {
-    if number >= 10 {
-        push_number(line, number / 10);
-    }
-    line.extend(char::from_digit((number % 10) as u32, 10));
-}
-
-/// Shows what would command a terminal instead of sending it there: names and messages come from strangers.
-struct Harmless<'a>(&'a mut String);
-
-impl Write for Harmless<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if text.bytes().all(is_plain) {
-            self.0.push_str(text);
-            return Ok(());
-        }
-        for letter in text.chars() {
-            match letter {
-                '\n' | '\t' => self.0.push(letter),
-                _ if letter.is_ascii_control() => write!(self.0, "\\x{:02x}", u32::from(letter))?,
-                _ if letter.is_control() => write!(self.0, "\\u{{{:x}}}", u32::from(letter))?,
-                _ => self.0.push(letter),
-            }
-        }
-        Ok(())
-    }
-}
-
-fn is_plain(byte: u8) -> bool {
-    (b' '..0x7f).contains(&byte)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io;
     use std::sync::{Arc, Mutex};
 
+    use tracing::Level;
     use tracing_subscriber::fmt::MakeWriter;
 
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct Written(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Kept {
+    impl io::Write for Written {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -230,7 +201,7 @@ mod tests {
         }
     }
 
-    impl MakeWriter<'_> for Kept {
+    impl MakeWriter<'_> for Written {
         type Writer = Self;
 
         fn make_writer(&self) -> Self {
@@ -238,7 +209,7 @@ mod tests {
         }
     }
 
-    impl Kept {
+    impl Written {
         /// Each line, its time cut off.
         fn lines(&self) -> Vec<String> {
             let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
@@ -248,20 +219,20 @@ mod tests {
     }
 
     fn logged(line: HumanLine, tell: fn()) -> Vec<String> {
-        let kept = Kept::default();
-        let has_colours = !line.styles.off.is_empty();
-        let lines = tracing_subscriber::fmt().with_max_level(Level::TRACE).with_writer(kept.clone());
+        let written = Written::default();
+        let has_colours = line.look == Look::Coloured;
+        let lines = tracing_subscriber::fmt().with_max_level(Level::TRACE).with_writer(written.clone());
         let lines = lines.with_ansi(has_colours).event_format(line).finish();
         tracing::subscriber::with_default(lines, tell);
-        kept.lines()
+        written.lines()
     }
 
     fn usual(has_colours: bool, tell: fn()) -> Vec<String> {
-        let kept = Kept::default();
-        let lines = tracing_subscriber::fmt().with_max_level(Level::TRACE).with_writer(kept.clone());
+        let written = Written::default();
+        let lines = tracing_subscriber::fmt().with_max_level(Level::TRACE).with_writer(written.clone());
         let lines = lines.with_ansi(has_colours).with_target(false).finish();
         tracing::subscriber::with_default(lines, tell);
-        kept.lines()
+        written.lines()
     }
 
     /// An error with two causes.
@@ -292,12 +263,19 @@ mod tests {
         tracing::info_span!("outer", a = 1).in_scope(|| tracing::info!("inside"));
         tracing::info!(alone = 1.5);
         tracing::info!(none = 0_u8, ten = 10_u64, most = u64::MAX, least = i64::MIN, "numbers");
+        tracing::info!(
+            after = "nothing",
+            back = "\\",
+            tab = "\t",
+            long = "0123456789abcdef0123456789abcde\"",
+            ""
+        );
     }
 
     #[test]
     fn lines_look_like_the_usual_ones() {
         assert_eq!(logged(HumanLine::plain(), tell_all_kinds), usual(false, tell_all_kinds));
-        assert_eq!(logged(HumanLine::coloured(), tell_all_kinds).len(), 8);
+        assert_eq!(logged(HumanLine::coloured(), tell_all_kinds).len(), 9);
     }
 
     #[test]
@@ -316,11 +294,29 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_logs_while_it_is_written_gets_a_line_of_its_own() {
+        let tell: fn() = || tracing::info!(value = 1, "within");
+        let lines = KEPT.with_borrow_mut(|_| logged(HumanLine::plain(), tell));
+        assert_eq!(lines, ["  INFO within value=1"]);
+    }
+
+    #[test]
+    fn a_long_line_leaves_no_memory_behind() {
+        fn tell() {
+            tracing::info!("{}", "long ".repeat(MAX_KEPT_BYTES));
+        }
+        assert_eq!(logged(HumanLine::plain(), tell)[0].len(), "  INFO ".len() + 5 * MAX_KEPT_BYTES);
+        assert_eq!(KEPT.with_borrow(|kept| kept.line.capacity()), 0);
+        logged(HumanLine::plain(), || tracing::info!("short"));
+        assert!(KEPT.with_borrow(|kept| (1..=MAX_KEPT_BYTES).contains(&kept.line.capacity())));
+    }
+
+    #[test]
     fn a_line_begins_with_its_time() {
-        let kept = Kept::default();
-        let lines = tracing_subscriber::fmt().with_writer(kept.clone()).event_format(HumanLine::plain());
+        let written = Written::default();
+        let lines = tracing_subscriber::fmt().with_writer(written.clone()).event_format(HumanLine::plain());
         tracing::subscriber::with_default(lines.finish(), || tracing::info!("turn"));
-        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
         let (time, rest) = text.split_once(' ').unwrap();
         assert!(time.starts_with("20") && time.ends_with('Z'), "{time}");
         assert_eq!(rest, " INFO turn\n");

@@ -1,46 +1,53 @@
 //! The time at the head of a log line: `2026-11-15T11:48:02.123456Z`.
 //!
-//! A line is written for every turn, and a general formatter of dates costs as much as the rest of the line.
+//! A line is written for every turn, and a general formatter of dates costs as much as the rest of the line. So a second
+//! is formatted once, and of each line only what comes behind it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::log_text::digit;
+
 const SECONDS_A_DAY: u64 = 24 * 60 * 60;
 
-/// Writes what time it is.
-pub(crate) fn push_now(line: &mut String) {
-    #[expect(clippy::disallowed_methods, reason = "the log says when it was written, in tests as well")]
-    let now = SystemTime::now();
-    push(line, now.duration_since(UNIX_EPOCH).unwrap_or_default());
+/// A second as it stands in a line, `2026-11-15T11:48:02.`: the lines of one second share it.
+pub(crate) struct Second {
+    since_epoch: u64,
+    /// Empty before the first line.
+    text: String,
 }
 
-fn push(line: &mut String, since_epoch: Duration) {
-    let seconds = since_epoch.as_secs();
-    let (year, month, day) = date(seconds / SECONDS_A_DAY);
-    let in_day = seconds % SECONDS_A_DAY;
-    let micros = u64::from(since_epoch.subsec_micros());
+impl Second {
+    /// No second yet.
+    pub(crate) const fn new() -> Self {
+        Self { since_epoch: 0, text: String::new() }
+    }
+
+    /// Writes what time it is.
+    pub(crate) fn push_now(&mut self, line: &mut String) {
+        #[expect(clippy::disallowed_methods, reason = "the log says when it was written, in tests as well")]
+        let now = SystemTime::now();
+        self.push(line, now.duration_since(UNIX_EPOCH).unwrap_or_default());
+    }
+
+    fn push(&mut self, line: &mut String, since_epoch: Duration) {
+        if self.since_epoch != since_epoch.as_secs() || self.text.is_empty() {
+            self.since_epoch = since_epoch.as_secs();
+            self.text = second(self.since_epoch);
+        }
+        line.push_str(&self.text);
+        let micros = u64::from(since_epoch.subsec_micros());
+        for unit in [100_000, 10_000, 1000, 100, 10, 1] {
+            line.push(digit(micros / unit));
+        }
+        line.push('Z');
+    }
+}
+
+fn second(since_epoch: u64) -> String {
+    let (year, month, day) = date(since_epoch / SECONDS_A_DAY);
+    let in_day = since_epoch % SECONDS_A_DAY;
     let (hour, minute, second) = (in_day / 3600, in_day / 60 % 60, in_day % 60);
-    let mut time = *b"0000-00-00T00:00:00.000000Z";
-    let numbers = [
-        (year, 0..4),
-        (month, 5..7),
-        (day, 8..10),
-        (hour, 11..13),
-        (minute, 14..16),
-        (second, 17..19),
-        (micros, 20..26),
-    ];
-    for (number, digits) in numbers {
-        put_number(&mut time[digits], number);
-    }
-    line.push_str(str::from_utf8(&time).unwrap_or_default());
-}
-
-/// Writes the last digits of a number, from the very last one on: then all divisions are by ten, which is cheap.
-fn put_number(digits: &mut [u8], mut number: u64) {
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.")
 }
 
 /// Year, month and day of a number of days after the first of January 1970.
@@ -69,7 +76,7 @@ mod tests {
     #[track_caller]
     fn check(seconds: u64, micros: u32, expected: &str) {
         let mut line = String::new();
-        push(&mut line, Duration::new(seconds, micros * 1000));
+        Second::new().push(&mut line, Duration::new(seconds, micros * 1000));
         assert_eq!(line, expected);
     }
 
@@ -82,6 +89,17 @@ mod tests {
         check(1_794_743_282, 123_456, "2026-11-15T11:48:02.123456Z");
         check(4_107_542_399, 0, "2100-02-28T23:59:59.000000Z");
         check(4_107_542_400, 0, "2100-03-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn lines_of_one_second_and_of_the_next_ones_tell_their_own_time() {
+        let mut second = Second::new();
+        for millis in [0, 1, 999, 1000, 1001, 59_999, 60_000, 86_399_999, 86_400_000, 86_400_000, 1000, 0] {
+            let (mut line, mut alone) = (String::new(), String::new());
+            second.push(&mut line, Duration::from_millis(millis));
+            Second::new().push(&mut alone, Duration::from_millis(millis));
+            assert_eq!(line, alone);
+        }
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod housekeeping;
 mod import;
 mod keys;
 mod log_line;
+mod log_names;
+mod log_text;
 mod log_time;
 mod log_writer;
 mod logging;
