@@ -1,7 +1,8 @@
 //! Numbers for Prometheus. Counting a turn costs a few atomic operations, and every set of labels is bounded.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub(crate) struct Metrics {
     first_event: Family<DialectLabels, Histogram>,
     losses: Family<DialectLabels, Counter>,
     recoveries: Family<RecoveryLabels, Counter>,
-    models: RwLock<HashSet<Arc<str>>>,
+    models: RwLock<HashMap<Arc<str>, Vec<RequestRow>, BuildHasherDefault<NameHasher>>>,
     messages: Rows,
     chat: Rows,
     responses: Rows,
@@ -46,6 +47,40 @@ struct Rows {
     cache_read: OnceLock<Counter>,
     cache_write: OnceLock<Counter>,
     output: OnceLock<Counter>,
+}
+
+/// Where the turns of one model are counted that came over one API and ended in one way.
+struct RequestRow {
+    api: Api,
+    status: u16,
+    turns: Counter,
+}
+
+impl RequestRow {
+    fn is_of(&self, api: Api, status: u16) -> bool {
+        self.api == api && self.status == status
+    }
+}
+
+/// Hashes a model's name (FNV-1a). Nobody gains by names that collide: there are never more than [`MAX_MODELS`].
+struct NameHasher(u64);
+
+impl Default for NameHasher {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// What is counted of a turn.
@@ -130,8 +165,7 @@ impl Metrics {
         let FinishedTurn { api, model, status, duration, first_event, usage, losses, recoveries } = *turn;
         let dialect = api.name();
         let rows = self.rows(api);
-        let model = model.map(|model| self.model(model)).unwrap_or_default();
-        self.requests.get_or_create(&RequestLabels { dialect, model, status }).inc();
+        self.count_request(api, model, status);
         let seconds = |family: &Family<DialectLabels, Histogram>| {
             family.get_or_create_owned(&DialectLabels { dialect })
         };
@@ -167,19 +201,34 @@ impl Metrics {
         }
     }
 
-    /// A model's name as a label.
-    fn model(&self, name: &str) -> Arc<str> {
+    fn count_request(&self, api: Api, model: Option<&str>, status: u16) {
+        let row =
+            |model| self.requests.get_or_create_owned(&RequestLabels { dialect: api.name(), model, status });
+        let Some(name) = model else {
+            row(Arc::default()).inc();
+            return;
+        };
         let known = self.models.read();
-        if let Some(label) = known.get(name) {
-            return Arc::clone(label);
+        let rows = known.get(name);
+        if let Some(known) = rows.and_then(|rows| rows.iter().find(|row| row.is_of(api, status))) {
+            known.turns.inc();
+            return;
         }
-        if known.len() >= MAX_MODELS {
-            return OTHER_MODELS.into();
-        }
+        let has_name = rows.is_some() || known.len() < MAX_MODELS;
         drop(known);
-        let label: Arc<str> = name.into();
-        self.models.write().insert(Arc::clone(&label));
-        label
+        if !has_name {
+            row(OTHER_MODELS.into()).inc();
+            return;
+        }
+        let name: Arc<str> = name.into();
+        let turns = row(Arc::clone(&name));
+        turns.inc();
+        let mut known = self.models.write();
+        let rows = known.entry(name).or_default();
+        // Another turn of this kind may have come first.
+        if !rows.iter().any(|row| row.is_of(api, status)) {
+            rows.push(RequestRow { api, status, turns });
+        }
     }
 
     /// The text Prometheus reads.
@@ -192,6 +241,8 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn turn<'a>(model: &'a str, recoveries: &'a [&'static str]) -> FinishedTurn<'a> {
@@ -221,6 +272,29 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }
+    }
+
+    #[test]
+    fn every_turn_is_counted_in_its_own_row_and_no_other() {
+        let metrics = Metrics::new();
+        let mut expected = BTreeMap::new();
+        // Names that differ little, in an order in which each row is met again.
+        for number in 0..600_u16 {
+            let api = [Api::Messages, Api::Chat, Api::Responses][usize::from(number % 3)];
+            let status = [200, 201, 429, 500][usize::from(number / 3 % 4)];
+            let model = [None, Some("m"), Some("m1"), Some("1m"), Some("")][usize::from(number / 12 % 5)];
+            metrics.count(&FinishedTurn { api, model, status, ..turn("", &[]) });
+            let row = (api.name(), model.unwrap_or_default(), status);
+            *expected.entry(row).or_insert(0) += 1;
+        }
+        let text = metrics.text().unwrap();
+        for ((dialect, model, status), count) in &expected {
+            let row = format!(
+                "toolgate_requests_total{{dialect=\"{dialect}\",model=\"{model}\",status=\"{status}\"}} {count}\n"
+            );
+            assert!(text.contains(&row), "{row} in {text}");
+        }
+        assert_eq!(text.matches("toolgate_requests_total{").count(), expected.len());
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) async fn count_tokens(worker: Arc<Worker>, caller: Caller, request: R
         }
         Err(error) => respond(Api::Messages, &error),
     };
-    response.headers_mut().extend(names_of(id));
+    response.headers_mut().extend(names_of(id).into_iter().flatten());
     response
 }
 

@@ -9,6 +9,7 @@ mod samples;
 mod stream;
 mod whole;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,6 +18,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use toolgate_backend::{Answer, AnswerBody};
 use toolgate_model::{Delivery, ErrorKind, Losses, TurnError};
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 use self::prepare::{Asked, prepare, recall};
 use self::record::TurnRecord;
@@ -32,6 +34,9 @@ pub(crate) use self::stream::ReplyBody;
 
 /// Who answered.
 const UPSTREAM: HeaderName = HeaderName::from_static("x-toolgate-upstream");
+
+/// What was lost on the way.
+const LOSS: HeaderName = HeaderName::from_static("x-toolgate-loss");
 
 /// The longest text of losses that goes into a header; proxies refuse heads that are much larger.
 const MAX_LOSS_BYTES: usize = 1024;
@@ -172,20 +177,43 @@ async fn first_event(worker: &Worker, asked: &Asked, start: &mut Start) -> Optio
 
 /// Which request this answers, who did, and what was lost on the way, as far as it is known now.
 fn describe(reply: &mut TurnReply, record: &TurnRecord) {
-    if let Some(name) = record.upstream().and_then(|name| HeaderValue::from_str(name).ok()) {
+    if let Some(name) = record.upstream().and_then(upstream_value) {
         reply.fields.push((UPSTREAM, name));
     }
     if let Some(session) = record.session().and_then(|session| HeaderValue::from_str(session).ok()) {
         reply.fields.push((prepare::SESSION, session));
     }
     if let Some(places) = lost_places(record.losses()) {
-        reply.fields.push((HeaderName::from_static("x-toolgate-loss"), places));
+        reply.fields.push((LOSS, places));
     }
-    reply.fields.extend(names_of(record.id()));
+    if let Some(names) = names_of(record.id()) {
+        reply.fields.extend(names);
+    }
+}
+
+/// The name of an upstream as the value of a header. Most turns of a thread go where the last one went, so that one's
+/// value is kept.
+fn upstream_value(name: &Arc<str>) -> Option<HeaderValue> {
+    thread_local! {
+        static LAST: RefCell<Option<(Arc<str>, HeaderValue)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| {
+        if let Some((of, value)) = last
+            && Arc::ptr_eq(of, name)
+        {
+            return Some(value.clone());
+        }
+        let value = HeaderValue::from_str(name).ok()?;
+        *last = Some((Arc::clone(name), value.clone()));
+        Some(value)
+    })
 }
 
 /// Where something was lost, as far as it fits into a header.
 fn lost_places(losses: &Losses) -> Option<HeaderValue> {
+    if losses.is_empty() {
+        return None;
+    }
     let mut places = String::new();
     for loss in losses.iter() {
         let separator = if places.is_empty() { "" } else { ", " };
@@ -208,14 +236,39 @@ fn unsaid(api: Api, error: &TurnError) -> Losses {
 }
 
 /// The id of a request under the names that the APIs have for it.
-fn names_of(id: Uuid) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
-    let names = [HeaderName::from_static("request-id"), HeaderName::from_static("x-request-id")];
-    let mut text = Uuid::encode_buffer();
-    let id = HeaderValue::from_str(id.hyphenated().encode_lower(&mut text)).ok();
-    names.into_iter().filter_map(move |name| Some((name, id.clone()?)))
+fn names_of(id: Uuid) -> Option<[(HeaderName, HeaderValue); 2]> {
+    const NAMES: [HeaderName; 2] =
+        [HeaderName::from_static("request-id"), HeaderName::from_static("x-request-id")];
+    let mut text = [0; Hyphenated::LENGTH];
+    id.hyphenated().encode_lower(&mut text);
+    // Both share one text, which takes one allocation.
+    let id = HeaderValue::from_maybe_shared(Bytes::from_owner(text)).ok()?;
+    let [one, other] = NAMES;
+    Some([(one, id.clone()), (other, id)])
 }
 
 /// What open replies are told when the gateway ends.
 fn going_away() -> TurnError {
     TurnError::new(ErrorKind::Unavailable, "the gateway is shutting down; send the request again in a moment")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_upstream_is_told_by_its_own_name_whoever_answered_before() {
+        let names: [Arc<str>; 4] = ["one".into(), "other".into(), "no\nheader".into(), "one".into()];
+        for turn in [0, 0, 1, 2, 1, 0, 3, 3, 2, 2, 0] {
+            let expected = HeaderValue::from_str(&names[turn]).ok();
+            assert_eq!(upstream_value(&names[turn]), expected);
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_request_stands_under_both_names_as_it_is_logged() {
+        let id = Uuid::now_v7();
+        let told = names_of(id).unwrap().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
+        assert_eq!(told, [format!("request-id: {id}"), format!("x-request-id: {id}")]);
+    }
 }

@@ -67,8 +67,8 @@ impl TurnRecord {
         u64::try_from(self.at.0 / 1000).unwrap_or_default()
     }
 
-    pub(super) fn upstream(&self) -> Option<&str> {
-        self.upstream.as_deref()
+    pub(super) fn upstream(&self) -> Option<&Arc<str>> {
+        self.upstream.as_ref()
     }
 
     pub(super) fn losses(&self) -> &Losses {
@@ -141,14 +141,13 @@ impl TurnRecord {
     fn tell(&self, outcome: &Outcome) {
         let duration = self.began.elapsed();
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let losses: Vec<String> = self.losses.iter().map(ToString::to_string).collect();
         let recoveries = self.rescues.names();
         tracing::info!(
             id = %self.id,
             caller = %self.caller.scope(),
             dialect = self.api.name(),
             model = &*self.model,
-            upstream = self.upstream(),
+            upstream = self.upstream.as_deref(),
             session = self.session(),
             status = outcome.status,
             first_event_ms = self.first_event.map(millis),
@@ -157,7 +156,7 @@ impl TurnRecord {
             tokens_out = self.usage.as_ref().map(|usage| usage.output),
             cost_usd = self.usage.as_ref().and_then(|usage| usage.cost_usd),
             tokens_estimated = self.is_estimate().then_some(true),
-            losses = (!losses.is_empty()).then(|| losses.join("; ")),
+            losses = (!self.losses.is_empty()).then(|| joined(&self.losses)),
             recoveries = (!recoveries.is_empty()).then(|| recoveries.join(",")),
             error = outcome.error.as_deref(),
             "turn"
@@ -169,7 +168,7 @@ impl TurnRecord {
             duration,
             first_event: self.first_event,
             usage: self.usage.as_ref(),
-            losses: losses.len(),
+            losses: self.losses.iter().count(),
             recoveries: &recoveries,
         });
         let count = |of: fn(&Usage) -> u64| TokenCount::saturating(self.usage.as_ref().map_or(0, of));
@@ -189,6 +188,12 @@ impl TurnRecord {
             first_event: self.first_event,
         });
     }
+}
+
+/// All losses as one text.
+fn joined(losses: &Losses) -> String {
+    let losses: Vec<String> = losses.iter().map(ToString::to_string).collect();
+    losses.join("; ")
 }
 
 impl Drop for TurnRecord {
