@@ -47,11 +47,12 @@ pub(crate) fn digit(number: u64) -> char {
     char::from(b'0' + (number % 10) as u8)
 }
 
-/// True if no byte of a text would command a terminal, and none is one of `but`. Eight are looked at together.
+/// True if no byte of a text would command a terminal, none is beyond ASCII and none is one of `but`.
 fn is_plain<const N: usize>(text: &str, but: [u8; N]) -> bool {
     const HIGHEST: u64 = in_each(0x80);
-    // What leaves the highest bit of a byte set, there or in a neighbour: below a space after the subtraction, 0x7f
-    // after the addition, beyond ASCII from the beginning; and what is `but`, as it is below one after both steps.
+    // Eight are looked at together. One that is not plain has the highest bit of its byte set: from the beginning beyond
+    // ASCII, after the subtraction below a space, after the addition if it is 0x7f. One of `but` becomes zero, and
+    // takes from its neighbour when one is subtracted.
     let marks = |eight: u64| {
         let controls = eight | eight.wrapping_sub(in_each(b' ')) | eight.wrapping_add(in_each(1));
         but.iter().fold(controls, |marks, but| marks | (eight ^ in_each(*but)).wrapping_sub(in_each(1)))

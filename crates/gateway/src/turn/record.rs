@@ -97,7 +97,9 @@ impl TurnRecord {
         self.first_event = Some(self.began.elapsed());
         self.upstream = Some(Arc::clone(&answer.upstream));
         self.rescues = answer.rescues.clone();
-        self.lost(answer.losses.clone());
+        if !answer.losses.is_empty() {
+            self.losses.append(answer.losses.clone());
+        }
     }
 
     /// Something did not come over.
