@@ -109,11 +109,6 @@ impl CallerScope {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// The caller's name, shared.
-    pub(crate) fn shared(&self) -> Arc<str> {
-        Arc::clone(&self.0)
-    }
 }
 
 impl fmt::Display for CallerScope {

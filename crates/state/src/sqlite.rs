@@ -18,6 +18,7 @@ use sqlx::{Sqlite, SqlitePool};
 
 use crate::{Store, StoreError};
 use trouble::Trouble;
+use usage::KnownKinds;
 
 /// One connection writes while another reads; each has a thread and a page cache, so no more than that.
 const MAX_CONNECTIONS: u32 = 2;
@@ -30,7 +31,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Prepared statements kept per connection: more than this crate has.
-const STATEMENTS_CACHED: usize = 24;
+const STATEMENTS_CACHED: usize = 32;
 
 /// Page cache per connection, in the unit SQLite takes it: KiB as a negative number.
 const PAGE_CACHE: &str = "-1024";
@@ -52,6 +53,7 @@ pub struct SqliteStore {
     pool: SqlitePool,
     medium: Medium,
     place: String,
+    known_kinds: KnownKinds,
 }
 
 /// What a database is made of.
@@ -97,7 +99,7 @@ impl SqliteStore {
             .idle_timeout(None)
             .max_lifetime(None)
             .connect_lazy_with(options);
-        let store = Self { pool, medium, place };
+        let store = Self { pool, medium, place, known_kinds: KnownKinds::default() };
         schema::prepare(&store).await?;
         Ok(store)
     }

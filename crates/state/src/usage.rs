@@ -45,7 +45,7 @@ pub trait UsageStore: Send + Sync {
 /// What one turn cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageRecord {
-    /// The turn; kept as text.
+    /// The turn.
     pub turn_id: Uuid,
     /// When it began.
     pub at: UnixMillis,
@@ -138,11 +138,6 @@ impl Label {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// The text, shared.
-    pub(crate) fn shared(&self) -> Arc<str> {
-        Arc::clone(&self.0)
     }
 }
 

@@ -16,20 +16,20 @@ use crate::{
     StoredResponse, UnixMillis, UsageGroup, UsageStore, open,
 };
 
-struct Folder(TempDir);
+pub(super) struct Folder(TempDir);
 
 impl Folder {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn file(&self) -> PathBuf {
+    pub(super) fn file(&self) -> PathBuf {
         self.0.path().join("toolgate.db")
     }
 }
 
 /// A plain connection, as another program would have it.
-async fn stranger(path: &Path) -> SqliteConnection {
+pub(super) async fn stranger(path: &Path) -> SqliteConnection {
     SqliteConnectOptions::new().filename(path).create_if_missing(true).connect().await.unwrap()
 }
 
@@ -182,7 +182,7 @@ async fn a_schema_newer_than_the_program_is_refused() {
     .unwrap();
 
     let error = refusal(&folder.file()).await;
-    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 2, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 3, .. }), "{error:?}");
     assert!(error.to_string().contains("install a newer toolgate"), "{error}");
 }
 
@@ -257,7 +257,7 @@ async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
         error.to_string(),
         "storing a response: no space is left for a small disk; free some on that disk and try again"
     );
-    let many = (0..5_000).map(|turn| record(turn, 1)).collect();
+    let many = (0..10_000).map(|turn| record(turn, 1)).collect();
     let error = store.record_usage(many).await.unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
 
@@ -274,7 +274,7 @@ async fn a_transaction_that_sqlite_ended_by_itself_spoils_no_other() {
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     let mut other = stranger(&folder.file()).await;
     // What a full disk does at the end of a transaction, without a disk to fill.
-    for (table, number) in [("usage_records", 1), ("turn_records", 2)] {
+    for (table, number) in [("usage_rows", 1), ("turn_records", 2)] {
         let trap = format!(
             "CREATE TRIGGER trap{number} BEFORE INSERT ON {table} BEGIN SELECT RAISE(ROLLBACK, 'full'); END"
         );

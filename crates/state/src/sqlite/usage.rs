@@ -1,47 +1,65 @@
-//! Usage records. Many rows go into one statement: each statement is a
-//! trip to the connection's thread, and that trip would cost more than the row.
+//! Usage records. Many rows go into one statement: each statement is a trip to the connection's thread, and that trip
+//! would cost more than the row. A row is numbers only, since texts cost more than all the rest; what they say is in
+//! `usage/kinds.rs`.
 
-use std::sync::{Arc, LazyLock};
+mod kinds;
+mod word_hasher;
+
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use sqlx::query::Query;
-use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection, SqliteRow};
-use sqlx::{Connection, Row};
+use sqlx::error::BoxDynError;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
+use sqlx::{Arguments, Connection, Row};
 use uuid::Uuid;
 
 use super::SqliteStore;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
-use crate::{MAX_SUMMARY_ROWS, StoreError, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals};
+use crate::{
+    MAX_SUMMARY_ROWS, StoreError, TokenCount, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
+};
+use kinds::{Kind, KindId, LearnedKinds, Until};
+
+pub(super) use kinds::KnownKinds;
 
 const RECORDING: &str = "recording usage";
 const SUMMING: &str = "summing up usage";
+const PRUNING: &str = "pruning old usage";
 
 /// A batch is cut into statements of these many rows, largest first, so that few different statements are
-/// prepared and each is used again.
-const ROWS_PER_INSERT: [usize; 3] = [64, 8, 1];
+/// prepared and each is used again. Powers of two: then what is left below the largest takes six trips at most.
+const ROWS_PER_INSERT: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
 
-const COLUMNS: usize = 13;
+const COLUMNS: usize = 8;
 
 /// One statement for each of [`ROWS_PER_INSERT`].
 static INSERTS: LazyLock<[String; ROWS_PER_INSERT.len()]> = LazyLock::new(|| ROWS_PER_INSERT.map(insert_sql));
 
 const PRUNE: &str = "
-    DELETE FROM usage_records WHERE (at_ms, turn_id) IN
-        (SELECT at_ms, turn_id FROM usage_records WHERE at_ms < $1 LIMIT $2)";
+    DELETE FROM usage_rows WHERE (at_ms, turn_high, turn_low) IN
+        (SELECT at_ms, turn_high, turn_low FROM usage_rows WHERE at_ms < $1 LIMIT $2)";
 
+/// Summed up by kind first, so that names are compared once for each kind and not for each row.
 macro_rules! summary_sql {
     ($group:literal) => {
         concat!(
             "SELECT ",
             $group,
-            " AS name, COUNT(*) AS turns,
-                CAST(SUM(CASE WHEN status >= $1 THEN 1 ELSE 0 END) AS BIGINT) AS failures,
-                CAST(SUM(input) AS BIGINT) AS input,
-                CAST(SUM(cache_read) AS BIGINT) AS cache_read,
-                CAST(SUM(cache_write) AS BIGINT) AS cache_write,
-                CAST(SUM(output) AS BIGINT) AS output
-            FROM usage_records WHERE at_ms >= $2
+            " AS name, CAST(SUM(kind_turns) AS BIGINT) AS turns,
+                CAST(SUM(CASE WHEN status >= $1 THEN kind_turns ELSE 0 END) AS BIGINT) AS failures,
+                CAST(SUM(kind_input) AS BIGINT) AS input,
+                CAST(SUM(kind_cache_read) AS BIGINT) AS cache_read,
+                CAST(SUM(kind_cache_write) AS BIGINT) AS cache_write,
+                CAST(SUM(kind_output) AS BIGINT) AS output
+            FROM (
+                SELECT kind, COUNT(*) AS kind_turns,
+                    SUM(tokens >> 32 & 0xffffffff) AS kind_input,
+                    SUM(cached >> 32 & 0xffffffff) AS kind_cache_read,
+                    SUM(cached & 0xffffffff) AS kind_cache_write,
+                    SUM(tokens & 0xffffffff) AS kind_output
+                FROM usage_rows WHERE at_ms >= $2 GROUP BY kind
+            ) JOIN usage_kinds ON usage_kinds.id = kind
             GROUP BY ",
             $group,
             " ORDER BY turns DESC, name LIMIT $3"
@@ -56,8 +74,10 @@ impl UsageStore for SqliteStore {
                 return Ok(());
             }
             let mut connection = self.pool.acquire().await.map_err(self.failed(RECORDING))?;
-            let outcome = insert(&mut connection, &records).await;
-            self.give_back(connection, outcome).map_err(self.failed(RECORDING))
+            let outcome = insert(&mut connection, &self.known_kinds, records).await;
+            let learned = self.give_back(connection, outcome).map_err(self.failed(RECORDING))?;
+            self.known_kinds.remember(learned);
+            Ok(())
         })
     }
 
@@ -85,13 +105,28 @@ impl UsageStore for SqliteStore {
     }
 
     fn prune_usage(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(self.prune(PRUNE, older_than, "pruning old usage"))
+        Box::pin(async move {
+            let pruned = self.prune(PRUNE, older_than, PRUNING).await?;
+            let outcome = self.prune(kinds::PRUNE, older_than, PRUNING).await;
+            // All of them: another gateway, one with a wrong clock say, may have pruned more than this one.
+            self.known_kinds.forget();
+            outcome?;
+            Ok(pruned)
+        })
     }
 }
 
-type Insert = Query<'static, Sqlite, SqliteArguments>;
+/// What a row has besides its kind.
+struct Numbers {
+    turn_id: Uuid,
+    at: UnixMillis,
+    tokens: i64,
+    cached: i64,
+    duration: Duration,
+    first_event: Option<Duration>,
+}
 
-fn bind_record(insert: Insert, record: &UsageRecord) -> Insert {
+fn split(record: UsageRecord) -> (Kind, Numbers) {
     let UsageRecord {
         turn_id,
         at,
@@ -107,23 +142,31 @@ fn bind_record(insert: Insert, record: &UsageRecord) -> Insert {
         duration,
         first_event,
     } = record;
-    let mut id_text = Uuid::encode_buffer();
-    let turn_id: &str = turn_id.hyphenated().encode_lower(&mut id_text);
-    // Shared texts are bound as they are; of any other kind the statement would make two copies.
-    insert
-        .bind(Arc::<str>::from(turn_id))
-        .bind(at.0)
-        .bind(caller.shared())
-        .bind(model.shared())
-        .bind(upstream.shared())
-        .bind(dialect.shared())
-        .bind(i32::from(*status))
-        .bind(i64::from(input.get()))
-        .bind(i64::from(cache_read.get()))
-        .bind(i64::from(cache_write.get()))
-        .bind(i64::from(output.get()))
-        .bind(millis(*duration))
-        .bind(first_event.map(millis))
+    let kind = Kind { until: Until::of(at), caller, model, upstream, dialect, status };
+    let tokens = pair(input, output);
+    let cached = pair(cache_read, cache_write);
+    (kind, Numbers { turn_id, at, tokens, cached, duration, first_event })
+}
+
+/// Two counts as one number, as the table has them.
+fn pair(upper: TokenCount, lower: TokenCount) -> i64 {
+    (u64::from(upper.get()) << 32 | u64::from(lower.get())).cast_signed()
+}
+
+impl Numbers {
+    /// Adds the values of one row, in the order of its columns.
+    fn bind(self, kind: KindId, arguments: &mut SqliteArguments) -> Result<(), BoxDynError> {
+        let Self { turn_id, at, tokens, cached, duration, first_event } = self;
+        let (turn_high, turn_low) = turn_id.as_u64_pair();
+        arguments.add(at.0)?;
+        arguments.add(turn_high.cast_signed())?;
+        arguments.add(turn_low.cast_signed())?;
+        arguments.add(kind.0)?;
+        arguments.add(tokens)?;
+        arguments.add(cached)?;
+        arguments.add(millis(duration))?;
+        arguments.add(first_event.map(millis))
+    }
 }
 
 fn read_row(row: &SqliteRow) -> Result<UsageTotals, sqlx::Error> {
@@ -149,30 +192,48 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-async fn insert(connection: &mut SqliteConnection, records: &[UsageRecord]) -> Result<(), sqlx::Error> {
+/// Writes the records, and says which kinds it had to look up or add.
+async fn insert(
+    connection: &mut SqliteConnection,
+    known: &KnownKinds,
+    records: Vec<UsageRecord>,
+) -> Result<LearnedKinds, sqlx::Error> {
     // IMMEDIATE: the lock is waited for here, once, and no statement after it can find it taken.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let mut rest = records;
+    let mut learned = LearnedKinds::default();
+    let mut rest = records.into_iter();
     for (rows, sql) in ROWS_PER_INSERT.into_iter().zip(INSERTS.iter()) {
-        let (full, remainder) = rest.split_at(rest.len() - rest.len() % rows);
-        for chunk in full.chunks_exact(rows) {
-            let insert = chunk.iter().fold(sqlx::query(sql.as_str()), bind_record);
-            insert.execute(&mut *transaction).await?;
+        while rest.len() >= rows {
+            let mut arguments = SqliteArguments::default();
+            arguments.reserve(rows * COLUMNS, 0);
+            for record in rest.by_ref().take(rows) {
+                let (kind, numbers) = split(record);
+                let id = match known.id_of(&kind) {
+                    Some(id) => id,
+                    None => learned.id_of(kind, &mut transaction).await?,
+                };
+                numbers.bind(id, &mut arguments).map_err(sqlx::Error::Encode)?;
+            }
+            sqlx::query_with(sql.as_str(), arguments).execute(&mut *transaction).await?;
         }
-        rest = remainder;
     }
-    transaction.commit().await
+    transaction.commit().await?;
+    Ok(learned)
 }
 
 fn insert_sql(rows: usize) -> String {
     // Plain question marks, for `$1` would be a name: SQLite looks names up one after the other, which with hundreds
     // of them took most of the time of a write.
-    let row = format!("({})", ["?"; COLUMNS].join(", "));
+    let row = format!("({})", ["?"; COLUMNS].join(","));
     let values = vec![row; rows];
+    // IGNORE rather than ON CONFLICT: a statement that cannot fail halfway keeps no journal of its own.
     format!(
-        "INSERT INTO usage_records (turn_id, at_ms, caller, model, upstream, dialect, status,
-            input, cache_read, cache_write, output, duration_ms, first_event_ms)
-        VALUES {} ON CONFLICT (at_ms, turn_id) DO NOTHING",
-        values.join(", ")
+        "INSERT OR IGNORE INTO usage_rows (at_ms, turn_high, turn_low, kind,
+            tokens, cached, duration_ms, first_event_ms)
+        VALUES {}",
+        values.join(",")
     )
 }
+
+#[cfg(test)]
+mod tests;
