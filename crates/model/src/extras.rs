@@ -87,6 +87,11 @@ impl Extras {
         Self(Some(Box::new(Owned::new(dialect, fields))))
     }
 
+    /// The same with marks (see [`Extras::mark`]).
+    pub fn marked_by(dialect: DialectId, fields: Fields, marks: Vec<&'static str>) -> Self {
+        Self(Some(Box::new(Owned { marks, ..Owned::new(dialect, fields) })))
+    }
+
     /// Says that these fields only wrap what was said (an item's id, its status): no dialect reports their loss.
     #[must_use]
     pub fn wrapped_by(self, names: &'static [&'static str]) -> Self {

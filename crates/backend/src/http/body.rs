@@ -18,7 +18,8 @@ pub(super) struct HostBody {
     arriving: Arriving,
     host: Host,
     idle: Duration,
-    last_bytes: Instant,
+    /// Since when something is waited for.
+    waits_since: Option<Instant>,
     /// Rings when the host may have been silent for too long. It is made when there is something to wait for, and
     /// moved only when it rings, not with every chunk.
     alarm: Option<Pin<Box<Sleep>>>,
@@ -26,7 +27,7 @@ pub(super) struct HostBody {
 
 impl HostBody {
     pub(super) fn new(arriving: Arriving, host: &Host, idle: Duration) -> Self {
-        Self { arriving, host: host.clone(), idle, last_bytes: Instant::now(), alarm: None }
+        Self { arriving, host: host.clone(), idle, waits_since: None, alarm: None }
     }
 
     pub(super) fn host(&self) -> &Host {
@@ -43,7 +44,7 @@ impl HostBody {
     pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>> {
         match self.arriving.poll_bytes(&self.host, cx) {
             Poll::Ready(Some(Ok(bytes))) => {
-                self.last_bytes = Instant::now();
+                self.waits_since = None;
                 Poll::Ready(Some(Ok(bytes)))
             }
             Poll::Ready(ended) => Poll::Ready(ended),
@@ -73,7 +74,7 @@ impl HostBody {
 
     /// Ready when the host has been silent for too long.
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let ends = self.last_bytes + self.idle;
+        let ends = *self.waits_since.get_or_insert_with(Instant::now) + self.idle;
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(ends)));
         loop {
             ready!(alarm.as_mut().poll(cx));

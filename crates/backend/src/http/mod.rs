@@ -1,5 +1,6 @@
 //! A host that speaks one of our dialects over HTTP.
 
+mod alarms;
 mod answer_head;
 mod ask;
 mod body;
@@ -25,6 +26,7 @@ use serde::Deserialize;
 use toolgate_dialect::UpstreamDialect;
 use toolgate_model::{Delivery, DialectId, Translated, TurnError};
 
+use self::alarms::Alarms;
 use self::answer_head::ReplyForm;
 use self::ask::{Address, Ask};
 use self::body::HostBody;
@@ -57,6 +59,8 @@ struct Inner {
     turns: Address,
     /// Where input tokens are counted, for dialects that can.
     count: Option<Address>,
+    /// Bound the wait for a first event.
+    alarms: Alarms,
     timeouts: Timeouts,
     retry: Retry,
 }
@@ -81,6 +85,7 @@ impl Upstream {
             pool: client::pool(config, tls),
             turns,
             count,
+            alarms: Alarms::new(config.timeouts.first_event),
             timeouts: config.timeouts,
             retry: config.retry,
         };
@@ -118,9 +123,8 @@ impl Inner {
         let prepared = prepare::prepare(self.dialect, turn)?;
         let mut tried = 0;
         loop {
-            let within = self.timeouts.first_event;
-            let attempt = tokio::time::timeout(within, self.attempt(turn, &prepared)).await;
-            let error = match attempt.unwrap_or_else(|_| Err(self.host.silent_for(within))) {
+            let attempt = self.alarms.bound(self.attempt(turn, &prepared)).await;
+            let error = match attempt.unwrap_or_else(|| Err(self.host.silent_for(self.alarms.limit()))) {
                 Ok(body) => {
                     let upstream = Arc::clone(&self.host.name);
                     let rescues = Rescues::default();

@@ -11,6 +11,12 @@ pub(super) fn extras(mut fields: Fields) -> Extras {
     Extras::of(ID, fields)
 }
 
+/// The same with marks.
+pub(super) fn marked_extras(mut fields: Fields, marks: Vec<&'static str>) -> Extras {
+    fields.retain(|_, value| !is_nothing(value));
+    Extras::marked_by(ID, fields, marks)
+}
+
 /// Carries unknown fields of an object and of the object inside it, which is named `inner_name`.
 pub(super) fn nested_extras(mut fields: Fields, inner_name: &str, mut inner: Fields) -> Extras {
     inner.retain(|_, value| !is_nothing(value));

@@ -10,7 +10,7 @@ use toolgate_model::{
 };
 
 use super::either::TextOr;
-use super::fields::{extras, nested_extras};
+use super::fields::{extras, marked_extras, nested_extras};
 use super::wire::{
     FormatIn, FunctionResultIn, MessageIn, PlainIn, RequestIn, SchemaIn, StreamOptionsIn, ToolResultIn,
 };
@@ -111,10 +111,7 @@ fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
     request.samples = n;
     request.user = user;
     request.retention = store.map(|keep| if keep { Retention::Keep } else { Retention::Discard });
-    request.extras = extras(extra);
-    for mark in kept {
-        request.extras.mark(ID, mark);
-    }
+    request.extras = marked_extras(extra, kept);
     Ok(Translated { value: request, losses: Losses::default() })
 }
 

@@ -8,12 +8,13 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use uuid::Uuid;
 
 use super::record::TurnRecord;
 use super::stream::ReplyBody;
 
 /// Room for the fields of nearly every reply.
-const USUAL_FIELDS: usize = 6;
+const USUAL_FIELDS: usize = 4;
 
 /// The body of a reply. Dropping it tells what became of the turn: whoever sends it does so first and keeps the
 /// client waiting for nothing.
@@ -36,7 +37,19 @@ pub(crate) struct WholeReply {
 pub(crate) struct TurnReply {
     pub(crate) status: StatusCode,
     pub(crate) fields: Vec<(HeaderName, HeaderValue)>,
+    /// Told in fields of its own (see [`ID_NAMES`]). A request that was not let in has none.
+    pub(crate) id: Option<Uuid>,
     pub(crate) body: TurnBody,
+}
+
+/// The names that the APIs have for the id of a request.
+pub(crate) const ID_NAMES: [&str; 2] = ["request-id", "x-request-id"];
+
+/// The id of a request under those names.
+pub(super) fn names_of(id: Uuid) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    let mut text = Uuid::encode_buffer();
+    let id = HeaderValue::from_str(id.hyphenated().encode_lower(&mut text)).ok();
+    ID_NAMES.map(HeaderName::from_static).into_iter().filter_map(move |name| Some((name, id.clone()?)))
 }
 
 impl TurnReply {
@@ -44,7 +57,7 @@ impl TurnReply {
     pub(super) fn new(content_type: HeaderValue) -> Self {
         let mut fields = Vec::with_capacity(USUAL_FIELDS);
         fields.push((CONTENT_TYPE, content_type));
-        Self { status: StatusCode::OK, fields, body: TurnBody::from(Bytes::new()) }
+        Self { status: StatusCode::OK, fields, id: None, body: TurnBody::from(Bytes::new()) }
     }
 }
 
@@ -52,7 +65,7 @@ impl From<Response<TurnBody>> for TurnReply {
     fn from(response: Response<TurnBody>) -> Self {
         let (head, body) = response.into_parts();
         let fields = head.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        Self { status: head.status, fields, body }
+        Self { status: head.status, fields, id: None, body }
     }
 }
 
@@ -60,7 +73,9 @@ impl From<TurnReply> for Response<TurnBody> {
     fn from(reply: TurnReply) -> Self {
         let mut response = Self::new(reply.body);
         *response.status_mut() = reply.status;
-        response.headers_mut().extend(reply.fields);
+        response
+            .headers_mut()
+            .extend(reply.fields.into_iter().chain(reply.id.into_iter().flat_map(names_of)));
         response
     }
 }

@@ -12,7 +12,8 @@ use toolgate_dialect::anthropic_messages;
 use toolgate_model::{TurnError, estimate};
 use uuid::Uuid;
 
-use super::{names_of, prepare};
+use super::body::names_of;
+use super::prepare;
 use crate::http::{Api, Caller, check_media_type, read_body, respond};
 use crate::service::Worker;
 
@@ -32,7 +33,7 @@ pub(crate) async fn count_tokens(worker: Arc<Worker>, caller: Caller, request: R
         }
         Err(error) => respond(Api::Messages, &error),
     };
-    response.headers_mut().extend(names_of(id).into_iter().flatten());
+    response.headers_mut().extend(names_of(id));
     response
 }
 

@@ -17,8 +17,6 @@ use http::header::CACHE_CONTROL;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toolgate_backend::{Answer, AnswerBody};
 use toolgate_model::{Delivery, ErrorKind, Losses, TurnError};
-use uuid::Uuid;
-use uuid::fmt::Hyphenated;
 
 use self::prepare::{Asked, prepare, recall};
 use self::record::TurnRecord;
@@ -27,7 +25,7 @@ use self::stream::Pending;
 use crate::http::{Api, Caller, check_media_type, respond};
 use crate::service::Worker;
 
-pub(crate) use self::body::{TurnBody, TurnReply};
+pub(crate) use self::body::{ID_NAMES, TurnBody, TurnReply};
 pub(crate) use self::count::count_tokens;
 pub(crate) use self::keep::{Kept, no_such_response, store_failed};
 pub(crate) use self::stream::ReplyBody;
@@ -186,9 +184,7 @@ fn describe(reply: &mut TurnReply, record: &TurnRecord) {
     if let Some(places) = lost_places(record.losses()) {
         reply.fields.push((LOSS, places));
     }
-    if let Some(names) = names_of(record.id()) {
-        reply.fields.extend(names);
-    }
+    reply.id = Some(record.id());
 }
 
 /// The name of an upstream as the value of a header. Most turns of a thread go where the last one went, so that one's
@@ -235,18 +231,6 @@ fn unsaid(api: Api, error: &TurnError) -> Losses {
     losses
 }
 
-/// The id of a request under the names that the APIs have for it.
-fn names_of(id: Uuid) -> Option<[(HeaderName, HeaderValue); 2]> {
-    const NAMES: [HeaderName; 2] =
-        [HeaderName::from_static("request-id"), HeaderName::from_static("x-request-id")];
-    let mut text = [0; Hyphenated::LENGTH];
-    id.hyphenated().encode_lower(&mut text);
-    // Both share one text, which takes one allocation.
-    let id = HeaderValue::from_maybe_shared(Bytes::from_owner(text)).ok()?;
-    let [one, other] = NAMES;
-    Some([(one, id.clone()), (other, id)])
-}
-
 /// What open replies are told when the gateway ends.
 fn going_away() -> TurnError {
     TurnError::new(ErrorKind::Unavailable, "the gateway is shutting down; send the request again in a moment")
@@ -263,12 +247,5 @@ mod tests {
             let expected = HeaderValue::from_str(&names[turn]).ok();
             assert_eq!(upstream_value(&names[turn]), expected);
         }
-    }
-
-    #[test]
-    fn the_id_of_a_request_stands_under_both_names_as_it_is_logged() {
-        let id = Uuid::now_v7();
-        let told = names_of(id).unwrap().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
-        assert_eq!(told, [format!("request-id: {id}"), format!("x-request-id: {id}")]);
     }
 }

@@ -11,10 +11,11 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderName, HeaderValue, Method, Request};
 use memchr::memmem;
 use toolgate_state::UnixMillis;
+use uuid::Uuid;
 
 use super::{After, Sending};
 use crate::http::Api;
-use crate::turn::{TurnBody, TurnReply};
+use crate::turn::{ID_NAMES, TurnBody, TurnReply};
 
 /// Fields of a request's head. One with more is no ordinary one.
 const MAX_FIELDS: usize = 64;
@@ -118,6 +119,13 @@ pub(super) fn write(reply: &TurnReply, sending: Sending, out: &mut BytesMut) {
     put(out, &[reply.status.canonical_reason().unwrap_or_default().as_bytes(), b"\r\n"]);
     for (name, value) in &reply.fields {
         put(out, &[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"]);
+    }
+    if let Some(id) = reply.id {
+        let mut text = Uuid::encode_buffer();
+        let text = id.hyphenated().encode_lower(&mut text);
+        for name in ID_NAMES {
+            put(out, &[name.as_bytes(), b": ", text.as_bytes(), b"\r\n"]);
+        }
     }
     put_date(out, sending.at);
     match &reply.body {
@@ -260,13 +268,14 @@ mod tests {
         let mut response = Response::new(TurnBody::from(Bytes::from_static(b"nothing")));
         *response.status_mut() = StatusCode::NOT_FOUND;
         response.headers_mut().insert("x-name", HeaderValue::from_static("value"));
-        let reply = TurnReply::from(response);
+        let mut reply = TurnReply::from(response);
+        reply.id = Some(Uuid::from_u128(7));
         let written = |after| {
             let mut out = BytesMut::new();
             write(&reply, Sending { at: UnixMillis(784_111_777_999), after }, &mut out);
             String::from_utf8_lossy(&out).into_owned()
         };
-        let head = "HTTP/1.1 404 Not Found\r\nx-name: value\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-length: 7\r\n";
+        let head = "HTTP/1.1 404 Not Found\r\nx-name: value\r\nrequest-id: 00000000-0000-0000-0000-000000000007\r\nx-request-id: 00000000-0000-0000-0000-000000000007\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT\r\ncontent-length: 7\r\n";
         assert_eq!(written(After::Stay), format!("{head}\r\n"));
         assert_eq!(written(After::Close), format!("{head}connection: close\r\n\r\n"));
     }
