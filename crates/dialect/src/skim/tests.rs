@@ -31,6 +31,9 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
     let text = prop_oneof![9 => object, 1 => value()];
     (text, blank(), damage).prop_map(|(text, blank, damage)| {
         let mut text = format!("{blank}{text}{blank}").into_bytes();
+        if text.is_empty() {
+            return text;
+        }
         match damage {
             Damage::None => {}
             Damage::Cut(at) => text.truncate(at.index(text.len())),
