@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use futures_util::future::BoxFuture;
 use toolgate_model::{DialectId, ErrorKind, ModelName, TurnError};
 
@@ -17,7 +18,7 @@ use crate::turn::{Answer, Backend, Turn};
 
 /// Finds who answers. Each worker has its own, and with it its own connections.
 pub struct Router {
-    exact: HashMap<String, Arc<Route>>,
+    exact: HashMap<String, Arc<Route>, RandomState>,
     patterns: Vec<(ModelPattern, Arc<Route>)>,
     /// The exact names in the operator's order.
     names: Vec<String>,
@@ -31,7 +32,7 @@ impl Router {
             upstreams.insert(&upstream.name, Arc::new(Upstream::new(upstream, tls)?));
         }
         let demo: Arc<dyn Backend> = Arc::new(Demo::new());
-        let mut router = Self { exact: HashMap::new(), patterns: Vec::new(), names: Vec::new() };
+        let mut router = Self { exact: HashMap::default(), patterns: Vec::new(), names: Vec::new() };
         for model in &config.models {
             let secret = config.trigger_secret.as_ref();
             let targets = model.targets.iter().map(|target| {

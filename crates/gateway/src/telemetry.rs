@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use parking_lot::RwLock;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -32,7 +32,7 @@ pub(crate) struct Metrics {
     first_event: Family<DialectLabels, Histogram>,
     losses: Family<DialectLabels, Counter>,
     recoveries: Family<RecoveryLabels, Counter>,
-    models: RwLock<HashMap<Arc<str>, Vec<RequestRow>, BuildHasherDefault<NameHasher>>>,
+    models: RwLock<HashMap<Arc<str>, Vec<RequestRow>, RandomState>>,
     messages: Rows,
     chat: Rows,
     responses: Rows,
@@ -59,27 +59,6 @@ struct RequestRow {
 impl RequestRow {
     fn is_of(&self, api: Api, status: u16) -> bool {
         self.api == api && self.status == status
-    }
-}
-
-/// Hashes a model's name (FNV-1a). Nobody gains by names that collide: there are never more than [`MAX_MODELS`].
-struct NameHasher(u64);
-
-impl Default for NameHasher {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for NameHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Uri};
@@ -30,11 +30,12 @@ pub(super) type Connector = HttpsConnector<HttpConnector>;
 /// Connections kept while nobody uses them, so that a burst finds them again.
 const MAX_IDLE_CONNECTIONS: usize = 256;
 
-/// Under the minute after which common load balancers close a silent connection.
-const IDLE_CONNECTION: Duration = Duration::from_secs(50);
-
 /// How often idle connections are looked through for those that are closed or too old.
 const TIDY_EVERY: Duration = Duration::from_secs(10);
+
+/// A connection seen idle so often is too old: it is closed after 40 to 50 seconds, under the minute after which common
+/// load balancers close a silent one. Counted, since to read the clock for every exchange costs more.
+const MAX_LOOKS: u8 = 5;
 
 /// Connections to one host.
 pub(super) struct Pool {
@@ -49,9 +50,15 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct IdleConnections {
     /// The one used last is on top.
-    stack: Vec<(Connection, Instant)>,
+    stack: Vec<IdleConnection>,
     /// True while a task looks after them.
     is_tended: bool,
+}
+
+struct IdleConnection {
+    connection: Connection,
+    /// How often it was seen like this.
+    looks: u8,
 }
 
 /// An answer whose body is still to come.
@@ -119,7 +126,7 @@ impl Pool {
     pub(super) fn give_back(&self, connection: Connection) {
         let mut idle = self.idle.lock();
         if idle.stack.len() < MAX_IDLE_CONNECTIONS {
-            idle.stack.push((connection, Instant::now()));
+            idle.stack.push(IdleConnection { connection, looks: 0 });
         }
         if !idle.is_tended {
             idle.is_tended = true;
@@ -130,8 +137,8 @@ impl Pool {
     /// A connection that can be used now. The one used last is the one least likely to be closed.
     fn take(&self) -> Option<Connection> {
         let mut idle = self.idle.lock();
-        while let Some((mut connection, since)) = idle.stack.pop() {
-            if since.elapsed() < IDLE_CONNECTION && connection.is_usable() {
+        while let Some(IdleConnection { mut connection, looks: _ }) = idle.stack.pop() {
+            if connection.is_usable() {
                 return Some(connection);
             }
         }
@@ -188,6 +195,14 @@ impl Pool {
     }
 }
 
+impl IdleConnection {
+    /// Looks at it; false if it is to be closed.
+    fn passes(&mut self) -> bool {
+        self.looks += 1;
+        self.looks < MAX_LOOKS && self.connection.is_usable()
+    }
+}
+
 /// A new connection.
 enum Connected {
     /// Carries one exchange at a time.
@@ -209,8 +224,7 @@ async fn tend(pool: Weak<Pool>) {
         tokio::time::sleep(TIDY_EVERY).await;
         let Some(pool) = pool.upgrade() else { return };
         let mut idle = pool.idle.lock();
-        idle.stack
-            .retain_mut(|(connection, since)| since.elapsed() < IDLE_CONNECTION && connection.is_usable());
+        idle.stack.retain_mut(IdleConnection::passes);
         if idle.stack.is_empty() {
             idle.is_tended = false;
             return;

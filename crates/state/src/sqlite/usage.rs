@@ -3,7 +3,6 @@
 //! `usage/kinds.rs`.
 
 mod kinds;
-mod word_hasher;
 
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -33,6 +33,12 @@ const LEAST_ROOM_BYTES: usize = 2 * 1024;
 /// Room once a read has filled all there was.
 const MOST_ROOM_BYTES: usize = 64 * 1024;
 
+/// Room for the head of nearly every request.
+const USUAL_HEAD_BYTES: usize = 1024;
+
+/// The room of a larger request is given back: connections are many, and most of them wait.
+const MAX_KEPT_BYTES: usize = 8 * 1024;
+
 /// A body up to this size goes out in one piece with its head.
 const MAX_JOINED_BYTES: usize = 32 * 1024;
 
@@ -43,6 +49,8 @@ pub(super) struct Connection {
     /// Came and was not looked at yet.
     received: BytesMut,
     room: usize,
+    /// Still to go out. Empty between two exchanges, and kept for its room.
+    out: BytesMut,
 }
 
 /// Why an exchange failed.
@@ -60,7 +68,8 @@ pub(super) enum ExchangeError {
 
 impl Connection {
     pub(super) fn new(wire: Wire) -> Self {
-        Self { wire: Box::new(wire), received: BytesMut::new(), room: LEAST_ROOM_BYTES }
+        let (received, out) = (BytesMut::new(), BytesMut::new());
+        Self { wire: Box::new(wire), received, room: LEAST_ROOM_BYTES, out }
     }
 
     /// False if the host has closed the connection, or said something unasked, while it was idle.
@@ -72,22 +81,37 @@ impl Connection {
 
     /// Sends a request and reads the head of the answer. Dropping the future closes the connection.
     pub(super) async fn exchange(mut self, ask: &Ask<'_>) -> Result<(AnswerHead, Reply), ExchangeError> {
-        let mut sending = Sending::new(ask);
-        let answered = poll_fn(|cx| self.poll_answer(&mut sending, cx)).await?;
+        let mut body = self.put_request(ask);
+        let answered = poll_fn(|cx| self.poll_answer(&mut body, cx)).await?;
         // A host that answers before it has read everything will not take another request after this one.
-        let stays_open = answered.stays_open && sending.is_over();
+        let stays_open = answered.stays_open && self.out.is_empty() && body.is_empty();
+        if ask.body.len() > MAX_KEPT_BYTES {
+            self.out = BytesMut::new();
+        }
         let reply = Reply { connection: Some(self), framing: answered.framing, stays_open };
         Ok((answered.head, reply))
+    }
+
+    /// Puts a request on its way; gives what of its body is to be sent after that.
+    fn put_request(&mut self, ask: &Ask<'_>) -> Bytes {
+        let mut body = ask.body.clone();
+        self.out.reserve(USUAL_HEAD_BYTES + body.len().min(MAX_JOINED_BYTES));
+        ask.write_head(&mut self.out);
+        if body.len() <= MAX_JOINED_BYTES {
+            self.out.extend_from_slice(&body);
+            body.clear();
+        }
+        body
     }
 
     /// Reads while it still writes: a host may refuse a large body before it has read it all.
     fn poll_answer(
         &mut self,
-        sending: &mut Sending,
+        body: &mut Bytes,
         cx: &mut Context<'_>,
     ) -> Poll<Result<head::Answer, ExchangeError>> {
         // A connection that cannot be written to may still hold an answer that says why.
-        let sent = sending.poll(&mut self.wire, cx);
+        let sent = self.poll_send(body, cx);
         loop {
             match ready!(self.poll_receive(cx)) {
                 Ok(0) | Err(_) if matches!(sent, Poll::Ready(Err(_))) => {
@@ -106,6 +130,18 @@ impl Connection {
         }
     }
 
+    fn poll_send(&mut self, body: &mut Bytes, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.out.is_empty() {
+            let count = ready!(Pin::new(&mut *self.wire).poll_write(cx, &self.out))?;
+            self.out.advance(nonzero(count)?);
+        }
+        while !body.is_empty() {
+            let count = ready!(Pin::new(&mut *self.wire).poll_write(cx, body))?;
+            body.advance(nonzero(count)?);
+        }
+        Pin::new(&mut *self.wire).poll_flush(cx)
+    }
+
     /// How many bytes came; 0 when the host has closed the connection.
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.received.reserve(self.room);
@@ -115,41 +151,6 @@ impl Connection {
             self.room = (self.room * 2).min(MOST_ROOM_BYTES);
         }
         Poll::Ready(Ok(count))
-    }
-}
-
-/// A request on its way out.
-struct Sending {
-    head: BytesMut,
-    body: Bytes,
-}
-
-impl Sending {
-    fn new(ask: &Ask<'_>) -> Self {
-        let mut head = BytesMut::with_capacity(1024 + ask.body.len().min(MAX_JOINED_BYTES));
-        ask.write_head(&mut head);
-        let mut body = ask.body.clone();
-        if body.len() <= MAX_JOINED_BYTES {
-            head.extend_from_slice(&body);
-            body.clear();
-        }
-        Self { head, body }
-    }
-
-    fn is_over(&self) -> bool {
-        self.head.is_empty() && self.body.is_empty()
-    }
-
-    fn poll(&mut self, wire: &mut Wire, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.head.is_empty() {
-            let count = ready!(Pin::new(&mut *wire).poll_write(cx, &self.head))?;
-            self.head.advance(nonzero(count)?);
-        }
-        while !self.body.is_empty() {
-            let count = ready!(Pin::new(&mut *wire).poll_write(cx, &self.body))?;
-            self.body.advance(nonzero(count)?);
-        }
-        Pin::new(wire).poll_flush(cx)
     }
 }
 

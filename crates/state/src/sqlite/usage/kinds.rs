@@ -4,13 +4,12 @@
 //! gateway prunes the file and whatever the others remember.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use sqlx::sqlite::SqliteConnection;
 
-use super::word_hasher::WordHasher;
 use crate::{CallerScope, Label, UnixMillis};
 
 /// Kinds remembered at most, of some hundred bytes each. Clients choose the names of models, so there may be any number.
@@ -51,7 +50,7 @@ pub(super) struct KindId(pub(super) i64);
 
 /// Ids of kinds that are in the database for certain: each comes from a committed transaction of this store.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct KnownKinds(Mutex<HashMap<Kind, KindId, BuildHasherDefault<WordHasher>>>);
+pub(in crate::sqlite) struct KnownKinds(Mutex<HashMap<Kind, KindId, RandomState>>);
 
 /// Ids that are certain once the transaction they come from is committed.
 #[derive(Debug, Default)]
