@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use memchr::memchr2;
 use serde_json::Value;
 use toolgate_model::{CallKind, Parallel};
 
@@ -75,7 +76,7 @@ fn fill(template: &str, list: &str, trigger: &str) -> String {
     let doubled = is_format_string(template);
     let mut out = String::with_capacity(template.len() + list.len());
     let mut rest = template;
-    while let Some(at) = rest.find(['{', '}']) {
+    while let Some(at) = next_brace(rest) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         let (mark, meaning) = if rest.starts_with("{tools_list}") {
@@ -98,9 +99,19 @@ fn fill(template: &str, list: &str, trigger: &str) -> String {
 
 /// True where every brace is doubled or part of one of the two names.
 fn is_format_string(template: &str) -> bool {
-    let plain = template.replace("{{", "").replace("}}", "");
-    let plain = plain.replace("{tools_list}", "").replace("{trigger_signal}", "");
-    !plain.contains(['{', '}'])
+    let mut rest = template;
+    while let Some(at) = next_brace(rest) {
+        rest = &rest[at..];
+        let mark =
+            ["{{", "}}", "{tools_list}", "{trigger_signal}"].iter().find(|mark| rest.starts_with(**mark));
+        let Some(mark) = mark else { return false };
+        rest = &rest[mark.len()..];
+    }
+    true
+}
+
+fn next_brace(text: &str) -> Option<usize> {
+    memchr2(b'{', b'}', text.as_bytes())
 }
 
 fn tools_list(tools: &[Arc<ToolSpec>]) -> String {
@@ -211,5 +222,8 @@ mod tests {
         assert_eq!(fill("{tools_list} {{x}} {trigger_signal}", "L", "S"), "L {x} S");
         assert_eq!(fill("{tools_list} {x} {{y}} {trigger_signal}", "L", "S"), "L {x} {{y}} S");
         assert_eq!(fill("{tools_list}", "{trigger_signal}", "S"), "{trigger_signal}");
+        assert_eq!(fill("{{{tools_list}}}", "L", "S"), "{L}");
+        assert_eq!(fill("{{} {tools_list}", "L", "S"), "{{} L");
+        assert_eq!(fill("{tools_list{{}}} é", "L", "S"), "{tools_list{{}}} é");
     }
 }
