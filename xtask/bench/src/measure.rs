@@ -145,6 +145,8 @@ impl Contender<'_> {
         let mut figures = Vec::new();
         for exchange in &row.exchanges {
             let shot = (self.shot)(*exchange);
+            let requests = volume.requests * exchange.requests_for_one_stream();
+            let volume = Volume { requests, ..volume };
             let before = process::cpu_time(self.server.pid())?;
             fire(&self.server.address, &shot, volume).await?;
             let spent = process::cpu_time(self.server.pid())?.saturating_sub(before);

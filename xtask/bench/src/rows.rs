@@ -83,6 +83,15 @@ impl Exchange {
         self.shot(self.host)
     }
 
+    /// How many of these take about as long as one streamed reply: what is done ten times a second, such as writing
+    /// usage down, must not fall into one round by chance and miss the next.
+    pub(crate) fn requests_for_one_stream(self) -> u32 {
+        match self.delivery {
+            Delivery::Whole => 10,
+            Delivery::Streamed => 1,
+        }
+    }
+
     /// The same exchange with a host that takes its time.
     pub(crate) fn slow(self) -> Self {
         Self { script: Script { pace: Pace::Slow, ..self.script }, ..self }
