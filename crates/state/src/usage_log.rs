@@ -16,9 +16,8 @@ use crate::{UsageRecord, UsageStore};
 /// Records that may wait for the worker: some seconds of a busy gateway, and less than 1 MiB.
 pub const QUEUE_RECORDS: usize = 4_096;
 
-/// Records written in one transaction at most: a tenth of a second of a busy gateway. A record is small, and each
-/// transaction writes all pages it touched.
-pub const BATCH_RECORDS: usize = 1_024;
+/// Records written in one transaction at most.
+pub const BATCH_RECORDS: usize = 256;
 
 /// The longest a record waits for others before it is written.
 pub const FLUSH_EVERY: Duration = Duration::from_millis(250);

@@ -27,8 +27,8 @@ const SUMMING: &str = "summing up usage";
 const PRUNING: &str = "pruning old usage";
 
 /// A batch is cut into statements of these many rows, largest first, so that few different statements are
-/// prepared and each is used again. Powers of two: then what is left below the largest takes eight trips at most.
-const ROWS_PER_INSERT: [usize; 9] = [256, 128, 64, 32, 16, 8, 4, 2, 1];
+/// prepared and each is used again. Powers of two: then what is left below the largest takes six trips at most.
+const ROWS_PER_INSERT: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
 
 const COLUMNS: usize = 8;
 
