@@ -96,7 +96,10 @@ impl Actor {
                 self.pool.gone(self.id);
                 let error = failure::cannot_start(&self.pool.config().program, error);
                 tracing::warn!(agent = %self.pool.config().name, %error, "an agent process could not be started");
-                self.refuse_all(&error);
+                // Whoever claimed it may still be about to send the turn, and is to hear why it cannot be.
+                while let Some(command) = self.commands.recv().await {
+                    refuse(command, &error);
+                }
             }
         }
         drop(self.place);
@@ -106,9 +109,7 @@ impl Actor {
     fn refuse_all(&mut self, error: &TurnError) {
         self.commands.close();
         while let Ok(command) = self.commands.try_recv() {
-            if let Command::Begin(job) = command {
-                job.outbox.fail(error.clone());
-            }
+            refuse(command, error);
         }
     }
 
@@ -271,6 +272,13 @@ fn read(core: &mut Core, process: &mut Process) -> Result<Heard, TurnError> {
 fn idleness(core: &Core, questions: &Questions) -> Idleness {
     let works = questions.are_open() || core.own_work() == OwnWork::Now;
     if works { Idleness::AtWork } else { Idleness::Idle }
+}
+
+fn refuse(command: Command, error: &TurnError) {
+    match command {
+        Command::Begin(job) => job.outbox.fail(error.clone()),
+        Command::End => {}
+    }
 }
 
 async fn left(client: Option<CancellationToken>) {
