@@ -181,26 +181,26 @@ impl Metrics {
     }
 
     fn count_request(&self, api: Api, model: Option<&str>, status: u16) {
-        let row =
+        let counter =
             |model| self.requests.get_or_create_owned(&RequestLabels { dialect: api.name(), model, status });
         let Some(name) = model else {
-            row(Arc::default()).inc();
+            counter(Arc::default()).inc();
             return;
         };
         let known = self.models.read();
         let rows = known.get(name);
-        if let Some(known) = rows.and_then(|rows| rows.iter().find(|row| row.is_of(api, status))) {
-            known.turns.inc();
+        if let Some(row) = rows.and_then(|rows| rows.iter().find(|row| row.is_of(api, status))) {
+            row.turns.inc();
             return;
         }
         let has_name = rows.is_some() || known.len() < MAX_MODELS;
         drop(known);
         if !has_name {
-            row(OTHER_MODELS.into()).inc();
+            counter(OTHER_MODELS.into()).inc();
             return;
         }
         let name: Arc<str> = name.into();
-        let turns = row(Arc::clone(&name));
+        let turns = counter(Arc::clone(&name));
         turns.inc();
         let mut known = self.models.write();
         let rows = known.entry(name).or_default();

@@ -28,10 +28,9 @@ pub fn keep(gateway: u32, program: &OsString, arguments: &[OsString]) -> io::Res
 
     // Opening one's own input for writing gives the other end of the pipe.
     let input = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/0")?;
-    let parent = gateway;
-    let gateway = pidfd_open(pid(gateway)?, PidfdFlags::empty())?;
+    let parent = pidfd_open(pid(gateway)?, PidfdFlags::empty())?;
     // Asked after it was opened: until now its id may have gone to another process.
-    check_parent(parent)?;
+    check_parent(gateway)?;
     let mut child = std::process::Command::new(OWN_PROGRAM)
         .arg(KEPT)
         .arg(std::process::id().to_string())
@@ -40,17 +39,17 @@ pub fn keep(gateway: u32, program: &OsString, arguments: &[OsString]) -> io::Res
         .spawn()?;
     let ended = pidfd_open(pid(child.id())?, PidfdFlags::empty())?;
     loop {
-        let mut watched = [PollFd::new(&gateway, PollFlags::IN), PollFd::new(&ended, PollFlags::IN)];
+        let mut watched = [PollFd::new(&parent, PollFlags::IN), PollFd::new(&ended, PollFlags::IN)];
         match poll(&mut watched, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let [gateway, ended] = watched.map(|watched| !watched.revents().is_empty());
-        if gateway && !ended {
+        let [is_alone, has_ended] = watched.map(|watched| !watched.revents().is_empty());
+        if is_alone && !has_ended {
             // The keeper is of the same group, so this ends it too.
             super::process::kill_family(std::process::id());
         }
-        if gateway || ended {
+        if is_alone || has_ended {
             drop(input);
             return Ok(code(child.wait()?));
         }
