@@ -14,7 +14,7 @@ use crate::http::{AssembleError, Tls, Upstream};
 use crate::nearest::nearest;
 use crate::pattern::ModelPattern;
 use crate::prompted::Prompted;
-use crate::turn::{Answer, Backend, Turn};
+use crate::turn::{Answer, Backend, Turn, Unread};
 
 /// Finds who answers. Each worker has its own, and with it its own connections.
 pub struct Router {
@@ -166,6 +166,15 @@ impl Route {
             }
             Err(last)
         })
+    }
+
+    /// Begins a turn whose request nobody has read. `None` where it must be, as for several targets: they may speak
+    /// different dialects.
+    pub fn pass_on(&self, request: Unread) -> Option<BoxFuture<'static, Result<Answer, TurnError>>> {
+        match self.targets.as_slice() {
+            [only] => only.backend.pass_on(Unread { model: only.model.clone(), ..request }),
+            _ => None,
+        }
     }
 
     /// Counts input tokens at the first target that can be asked; `None` where none can.

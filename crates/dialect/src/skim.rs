@@ -3,13 +3,19 @@
 //! deep nesting, text that is no JSON), so `None` says no more than that this way is not for this text.
 
 mod ending;
+mod shape;
 
 use memchr::memchr2;
 
 pub(crate) use self::ending::Ending;
+pub(crate) use self::shape::{Field, Shape, model_of};
 
 /// How deep values may nest. Replies nest half as deep at most.
 const MAX_DEPTH: usize = 32;
+
+/// Numbers that are longer may be larger than any that a machine knows.
+const MAX_NUMBER_BYTES: usize = 32;
+const MAX_EXPONENT_DIGITS: usize = 2;
 
 /// The values of these fields of an object, as they stand in the text; `null` is no value.
 pub(crate) fn fields<'t, const N: usize>(text: &'t str, names: [&str; N]) -> Option<[Option<&'t str>; N]> {
@@ -172,16 +178,28 @@ impl<'t> Skim<'t> {
     fn pass_escaped(&mut self) -> Option<()> {
         match self.next()? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(()),
-            b'u' => {
-                let digits = self.rest().first_chunk::<4>()?;
-                self.at += digits.len();
-                digits.iter().all(u8::is_ascii_hexdigit).then_some(())
-            }
+            b'u' => match self.code_unit()? {
+                // The second half of a letter without the first is no letter.
+                0xdc00..=0xdfff => None,
+                0xd800..=0xdbff => {
+                    self.pass_word(b"\\u")?;
+                    matches!(self.code_unit()?, 0xdc00..=0xdfff).then_some(())
+                }
+                _ => Some(()),
+            },
             _ => None,
         }
     }
 
+    /// Takes four hexadecimal digits.
+    fn code_unit(&mut self) -> Option<u32> {
+        let digits = self.rest().first_chunk::<4>()?;
+        self.at += digits.len();
+        digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?))
+    }
+
     fn pass_number(&mut self) -> Option<()> {
+        let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -199,9 +217,13 @@ impl<'t> Skim<'t> {
             if matches!(self.peek(), Some(b'+' | b'-')) {
                 self.at += 1;
             }
+            let exponent = self.at;
             self.pass_digits()?;
+            if self.at - exponent > MAX_EXPONENT_DIGITS {
+                return None;
+            }
         }
-        Some(())
+        (self.at - start <= MAX_NUMBER_BYTES).then_some(())
     }
 
     fn pass_digits(&mut self) -> Option<()> {

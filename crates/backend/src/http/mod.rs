@@ -19,7 +19,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::StatusCode;
 use serde::Deserialize;
@@ -36,7 +35,7 @@ use self::pool::{Answered, Pool};
 use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
 use crate::config::{Retry, Timeouts, UpstreamConfig};
-use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn, WholeBody};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn, Unread, WholeBody};
 
 pub(crate) use self::calls::ClientCalls;
 pub use self::client::{AssembleError, Tls};
@@ -96,7 +95,19 @@ impl Upstream {
 impl Backend for Upstream {
     fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
         let inner = Arc::clone(&self.inner);
-        Box::pin(async move { inner.answer(&turn).await })
+        Box::pin(async move {
+            let prepared = prepare::prepare(inner.dialect, &turn)?;
+            inner.answer(&prepared).await
+        })
+    }
+
+    fn pass_on(&self, request: Unread) -> Option<BoxFuture<'static, Result<Answer, TurnError>>> {
+        if request.dialect != self.inner.dialect.id() {
+            return None;
+        }
+        let prepared = Prepared::unread(request)?;
+        let inner = Arc::clone(&self.inner);
+        Some(Box::pin(async move { inner.answer(&prepared).await }))
     }
 
     // T35
@@ -119,11 +130,10 @@ impl Backend for Upstream {
 
 impl Inner {
     /// Tries until there is a first event, the tries are used up or trying again makes no sense.
-    async fn answer(&self, turn: &Turn) -> Result<Answer, TurnError> {
-        let prepared = prepare::prepare(self.dialect, turn)?;
+    async fn answer(&self, asked: &Prepared) -> Result<Answer, TurnError> {
         let mut tried = 0;
         loop {
-            let attempt = self.alarms.bound(self.attempt(turn, &prepared)).await;
+            let attempt = self.alarms.bound(self.attempt(asked)).await;
             let error = match attempt.unwrap_or_else(|| Err(self.host.silent_for(self.alarms.limit()))) {
                 Ok(body) => {
                     let upstream = Arc::clone(&self.host.name);
@@ -133,25 +143,25 @@ impl Inner {
                 Err(error) => error,
             };
             let Some(wait) = retry::wait(&self.retry, tried, &error) else { return Err(error) };
-            tracing::debug!(id = %turn.id, upstream = %self.host.name, %error, ?wait, "trying again");
+            tracing::debug!(id = %asked.id, upstream = %self.host.name, %error, ?wait, "trying again");
             tokio::time::sleep(wait).await;
             tried += 1;
         }
     }
 
     /// One request, up to its first event.
-    async fn attempt(&self, turn: &Turn, prepared: &Prepared) -> Result<Translated<AnswerBody>, TurnError> {
-        let accept = match turn.request.delivery {
+    async fn attempt(&self, asked: &Prepared) -> Result<Translated<AnswerBody>, TurnError> {
+        let accept = match asked.delivery {
             Delivery::Whole => "application/json",
             Delivery::Stream(_) => "text/event-stream",
         };
-        let Answered { head, body } = self.send(&self.turns, turn, prepared.body.clone(), accept).await?;
-        let mut losses = prepared.losses.clone();
-        let form = head.form(turn.request.delivery);
+        let Answered { head, body } = self.send(&self.turns, asked, accept).await?;
+        let mut losses = asked.losses.clone();
+        let form = head.form(asked.delivery);
         let body = HostBody::new(body, &self.host, self.timeouts.idle);
-        let value = match (form, &prepared.mode) {
+        let value = match (form, &asked.mode) {
             (ReplyForm::Html, _) => return Err(Box::pin(self.host.sent_a_page(body)).await),
-            (ReplyForm::Stream, Mode::Relay) if is_stream(turn) => {
+            (ReplyForm::Stream, Mode::Relay) if asked.is_stream() => {
                 let mut relay = HostRelay::new(body, self.dialect.meter());
                 poll_fn(|cx| relay.poll_first(cx)).await?;
                 AnswerBody::Relay(Box::new(relay))
@@ -161,7 +171,7 @@ impl Inner {
                 poll_fn(|cx| events.poll_first(cx)).await?;
                 AnswerBody::Events(Box::pin(events))
             }
-            (ReplyForm::Whole, Mode::Relay) if !is_stream(turn) => self.relay_whole(body).await?,
+            (ReplyForm::Whole, Mode::Relay) if !asked.is_stream() => self.relay_whole(body).await?,
             (ReplyForm::Whole, mode) => {
                 let bytes = body.collect(MAX_WHOLE_BYTES).await?;
                 let reply = self.dialect.read_reply(&bytes)?;
@@ -193,7 +203,7 @@ impl Inner {
             input_tokens: u64,
         }
         let prepared = prepare::prepare(self.dialect, turn)?;
-        let answered = self.send(to, turn, prepared.body, "application/json").await?;
+        let answered = self.send(to, &prepared, "application/json").await?;
         let body = HostBody::new(answered.body, &self.host, self.timeouts.idle);
         let bytes = body.collect(MAX_ERROR_BYTES).await?;
         let counted: Counted = serde_json::from_slice(&bytes)
@@ -205,12 +215,10 @@ impl Inner {
     async fn send(
         &self,
         to: &Address,
-        turn: &Turn,
-        body: Bytes,
+        asked: &Prepared,
         accept: &'static str,
     ) -> Result<Answered, TurnError> {
-        let forwarded = if turn.dialect == self.dialect.id() { &*turn.headers } else { &[] };
-        let ask = Ask { to, accept, forwarded, body };
+        let ask = Ask { to, accept, forwarded: asked.headers(), body: asked.body.clone() };
         let answered = self.pool.request(&ask).await.map_err(|error| self.host.unreachable(error))?;
         if answered.head.status == StatusCode::OK {
             return Ok(answered);
@@ -229,10 +237,6 @@ impl Inner {
         error.retry_after = error.retry_after.or_else(|| head.asked_wait());
         error
     }
-}
-
-fn is_stream(turn: &Turn) -> bool {
-    matches!(turn.request.delivery, Delivery::Stream(_))
 }
 
 /// How long the host may keep the connection open once its reply is complete. Token counts may still follow.

@@ -1,18 +1,52 @@
 //! The body for a host: the client's own bytes where they will do, else the request written in the host's dialect.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
 use toolgate_dialect::UpstreamDialect;
-use toolgate_model::{Losses, TurnError};
+use toolgate_model::{Delivery, Losses, TurnError};
+use uuid::Uuid;
 
 use super::calls::ClientCalls;
 use super::splice::replace_model;
-use crate::turn::Turn;
+use crate::turn::{Turn, Unread};
 
 /// A request ready to be sent, as often as it takes.
 pub(super) struct Prepared {
+    pub(super) id: Uuid,
+    pub(super) delivery: Delivery,
     pub(super) body: Bytes,
     pub(super) losses: Losses,
     pub(super) mode: Mode,
+    /// The client's, where they mean something to the host.
+    headers: Option<Arc<[(HeaderName, HeaderValue)]>>,
+}
+
+impl Prepared {
+    /// A request that goes on as it is. `None` where it names no model, though the host knows it by another name.
+    pub(super) fn unread(Unread { id, dialect: _, body, model, headers }: Unread) -> Option<Self> {
+        let body = match model {
+            Some(model) => replace_model(&body, model.as_str())?,
+            None => body,
+        };
+        Some(Self {
+            id,
+            delivery: Delivery::Whole,
+            body,
+            losses: Losses::default(),
+            mode: Mode::Relay,
+            headers: Some(headers),
+        })
+    }
+
+    pub(super) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
+        self.headers.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn is_stream(&self) -> bool {
+        matches!(self.delivery, Delivery::Stream(_))
+    }
 }
 
 /// How the reply is to be treated.
@@ -33,9 +67,12 @@ impl Mode {
 }
 
 pub(super) fn prepare(dialect: &dyn UpstreamDialect, turn: &Turn) -> Result<Prepared, TurnError> {
+    let (id, delivery) = (turn.id, turn.request.delivery);
+    let headers = (turn.dialect == dialect.id()).then(|| Arc::clone(&turn.headers));
     let original = turn.original.as_ref().filter(|_| turn.dialect == dialect.id());
     if let Some(original) = original.and_then(|body| with_host_model(body, turn)) {
-        return Ok(Prepared { body: original, losses: Losses::default(), mode: Mode::Relay });
+        let (losses, mode) = (Losses::default(), Mode::Relay);
+        return Ok(Prepared { id, delivery, body: original, losses, mode, headers });
     }
     let written = dialect.write_request(&turn.request)?;
     let body = Bytes::from(written.body);
@@ -49,7 +86,7 @@ pub(super) fn prepare(dialect: &dyn UpstreamDialect, turn: &Turn) -> Result<Prep
         ));
     };
     let mode = Mode::Translate(ClientCalls::new(written.names, &turn.request));
-    Ok(Prepared { body, losses: written.losses, mode })
+    Ok(Prepared { id, delivery, body, losses: written.losses, mode, headers })
 }
 
 fn with_host_model(body: &Bytes, turn: &Turn) -> Option<Bytes> {

@@ -11,7 +11,13 @@ use toolgate_model::Grammar;
 fuzz_target!(|input: &[u8]| {
     let [choice, size, body @ ..] = input else { return };
     let (_, dialect) = &ALL[usize::from(*choice) % ALL.len()];
-    if let Ok(request) = dialect.client.read_request(body) {
+    let skimmed = dialect.client.skim_request(body);
+    let read = dialect.client.read_request(body);
+    if let Some(model) = skimmed {
+        let read = read.as_ref().expect("what may be relayed unread can be read");
+        assert!(read.value.model.as_str() == model && read.losses.is_empty());
+    }
+    if let Ok(request) = read {
         for (_, other) in &ALL {
             // Refusing is fine; what is written must be readable.
             if let Ok(written) = other.upstream.write_request(&request.value) {

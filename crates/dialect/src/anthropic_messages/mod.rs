@@ -10,6 +10,7 @@ mod count;
 mod error;
 mod media;
 mod meter;
+mod relayed;
 mod reply;
 mod request;
 mod request_write;
@@ -50,6 +51,10 @@ impl ClientDialect for AnthropicMessages {
 
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         request::read(body)
+    }
+
+    fn skim_request<'b>(&self, body: &'b [u8]) -> Option<&'b str> {
+        relayed::model(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {

@@ -21,6 +21,7 @@ mod fields;
 mod host_model;
 mod marks;
 mod meter;
+mod relayed;
 mod reply;
 mod request;
 mod request_write;
@@ -59,6 +60,10 @@ impl ClientDialect for OpenAiChat {
 
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         request::read(body)
+    }
+
+    fn skim_request<'b>(&self, body: &'b [u8]) -> Option<&'b str> {
+        relayed::model(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {

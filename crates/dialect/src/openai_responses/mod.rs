@@ -49,6 +49,11 @@ impl ClientDialect for OpenaiResponses {
         request::read(body)
     }
 
+    fn skim_request<'b>(&self, _: &'b [u8]) -> Option<&'b str> {
+        // Replies are kept unless a client asks not to, and with them what they answered.
+        None
+    }
+
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
         let mut losses = Losses::default();
         if request::is_self_contained(request) {

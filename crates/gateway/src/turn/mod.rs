@@ -7,6 +7,7 @@ mod prepare;
 mod record;
 mod samples;
 mod stream;
+mod unread;
 mod whole;
 
 use std::cell::RefCell;
@@ -129,17 +130,25 @@ async fn reply(
     body: Bytes,
     record: &mut TurnRecord,
 ) -> Result<Reply, TurnError> {
+    match unread::pass_on(worker, asking, &body, record) {
+        Some(passed_on) => passed_on.reply(worker, asking, record).await,
+        // In a box of its own, as it is large: what a turn carries along is moved with it.
+        None => Box::pin(read_and_reply(worker, asking, body, record)).await,
+    }
+}
+
+async fn read_and_reply(
+    worker: &Arc<Worker>,
+    asking: &Asking,
+    body: Bytes,
+    record: &mut TurnRecord,
+) -> Result<Reply, TurnError> {
     let mut asked = prepare(worker, asking, body, record)?;
     if asked.turn.request.previous.is_some() {
-        Box::pin(recall(worker, &asking.caller, &mut asked)).await?;
+        recall(worker, &asking.caller, &mut asked).await?;
     }
     let mut start = samples::start(&asked)?;
-    let opened = tokio::select! {
-        biased;
-        opened = first_event(worker, &asked, &mut start) => opened,
-        () = worker.tasks.grace_over().cancelled() => return Err(going_away()),
-    };
-    let Some(opened) = opened else {
+    let Some(opened) = unless_ending(worker, first_event(worker, &asked, &mut start)).await? else {
         return Ok(Reply::Stream(Box::new(Pending::starting(Arc::clone(worker), asked, start))));
     };
     let opened = opened?;
@@ -155,13 +164,27 @@ async fn reply(
             }
             Ok(Reply::Whole(body.bytes))
         }
-        (opened, Delivery::Whole) => {
-            tokio::select! {
-                biased;
-                bytes = Box::pin(whole::collect(worker, asked, opened, record)) => Ok(Reply::Whole(bytes?)),
-                () = worker.tasks.grace_over().cancelled() => Err(going_away()),
-            }
-        }
+        (opened, Delivery::Whole) => collect(worker, asked, opened, record).await,
+    }
+}
+
+/// One reply from all that comes.
+async fn collect(
+    worker: &Arc<Worker>,
+    asked: Asked,
+    opened: Opened,
+    record: &mut TurnRecord,
+) -> Result<Reply, TurnError> {
+    let bytes = Box::pin(whole::collect(worker, asked, opened, record));
+    unless_ending(worker, bytes).await?.map(Reply::Whole)
+}
+
+/// What the future gives, unless the gateway ends before.
+async fn unless_ending<T>(worker: &Worker, future: impl Future<Output = T>) -> Result<T, TurnError> {
+    tokio::select! {
+        biased;
+        outcome = future => Ok(outcome),
+        () = worker.tasks.grace_over().cancelled() => Err(going_away()),
     }
 }
 

@@ -86,7 +86,8 @@ pub(super) fn prepare(
         read.losses.append(dialect.pair(&mut read.value)?);
     }
     let request = Arc::new(read.value);
-    record.asked(&request.model, read.losses);
+    record.asked(request.model.as_str());
+    record.lost(read.losses);
     caller.check_model(request.model.as_str())?;
     let route = route?;
     let session = if keeps_session { session_slot(session.as_ref())? } else { SessionSlot::default() };

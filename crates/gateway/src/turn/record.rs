@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolgate_backend::{Answer, Rescues, SessionSlot};
-use toolgate_model::{ErrorKind, Losses, ModelName, TurnError, Usage};
+use toolgate_model::{ErrorKind, Losses, TurnError, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::Uuid;
 
@@ -85,11 +85,9 @@ impl TurnRecord {
         self.session = session;
     }
 
-    /// The request was read.
-    pub(super) fn asked(&mut self, model: &ModelName, losses: Losses) {
-        let model = model.as_str();
+    /// The model is known.
+    pub(super) fn asked(&mut self, model: &str) {
         self.model = model[..model.floor_char_boundary(MAX_MODEL_BYTES)].into();
-        self.losses = losses;
     }
 
     /// The first event is there.

@@ -35,6 +35,20 @@ async fn a_whole_reply_and_its_request_pass_byte_by_byte() {
 }
 
 #[tokio::test]
+async fn a_host_that_streams_unasked_still_gives_one_reply() {
+    let upstream = ScriptedUpstream::start().await;
+    upstream.on(replies::stream());
+    let gate = Gate::before(&upstream);
+    let answer = gate.post("/v1/messages", &ask_messages("claude", false)).await;
+    assert_eq!(answer.status(), 200);
+    let reply = answer.json().await;
+    assert_eq!(reply["content"][0]["text"], "hi there");
+    assert_eq!(reply["usage"]["output_tokens"], 3);
+    let upstream = upstream.next_request().await;
+    assert_eq!(upstream.json()["stream"], false, "it was not asked to");
+}
+
+#[tokio::test]
 async fn only_the_models_name_changes_where_the_host_calls_it_differently() {
     let upstream = ScriptedUpstream::start().await;
     upstream.on(Script::json(200, replies::whole()));
