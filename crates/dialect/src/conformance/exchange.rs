@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolgate_model::{Reply, TurnError, TurnRequest, reply};
+use toolgate_model::{Delivery, Reply, TurnError, TurnRequest, reply};
 
 use super::equivalence::{Side, difference};
 use super::{context, crossing, streams};
@@ -55,6 +55,12 @@ fn examine_request(dialect: &Dialect, body: &RawValue, faults: &mut Verdict) -> 
             return None;
         }
     };
+    if let Some(model) = dialect.client.skim_request(body.get().as_bytes()) {
+        let is_as_read = read.value.model.as_str() == model && read.value.delivery == Delivery::Whole;
+        if !is_as_read || !read.losses.is_empty() {
+            faults.push("request would be relayed unread, but must not be".to_owned());
+        }
+    }
     match dialect.upstream.write_request(&read.value) {
         Ok(written) => {
             let found = compare(dialect, Side::Request, body.get().as_bytes(), &written.body);
