@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use toolgate_backend::{Answer, Rescues, SessionSlot};
 use toolgate_model::{ErrorKind, Losses, TurnError, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
-use uuid::Uuid;
+use uuid::{NoContext, Timestamp, Uuid};
 
 use super::prepare::ESTIMATED;
 use crate::http::{Api, Caller};
@@ -41,12 +41,13 @@ struct Outcome {
 
 impl TurnRecord {
     pub(super) fn begin(shared: &Arc<Shared>, api: Api, caller: &Caller) -> Self {
+        let at = shared.clock.now();
         Self {
             shared: Arc::clone(shared),
-            id: Uuid::now_v7(),
+            id: new_id(at),
             api,
             caller: caller.clone(),
-            at: shared.clock.now(),
+            at,
             began: Instant::now(),
             model: Arc::default(),
             upstream: None,
@@ -188,6 +189,12 @@ impl TurnRecord {
             first_event: self.first_event,
         });
     }
+}
+
+/// An id that tells when the turn began, as people sort them. The time is given, since to read it costs.
+fn new_id(at: UnixMillis) -> Uuid {
+    let at = Duration::from_millis(u64::try_from(at.0).unwrap_or_default());
+    Uuid::new_v7(Timestamp::from_unix(NoContext, at.as_secs(), at.subsec_nanos()))
 }
 
 /// All losses as one text.
