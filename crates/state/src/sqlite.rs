@@ -20,9 +20,6 @@ use crate::{Store, StoreError};
 use trouble::Trouble;
 use usage::KnownKinds;
 
-/// One connection writes while another reads; each has a thread and a page cache, so no more than that.
-const MAX_CONNECTIONS: u32 = 2;
-
 /// How long a write waits for another program or connection that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -50,7 +47,11 @@ const ROWS_PER_PRUNE: i64 = 500;
 /// Space that pruning frees is used again; the file does not shrink.
 #[derive(Debug)]
 pub struct SqliteStore {
-    pool: SqlitePool,
+    /// The one connection that every statement goes through that may change something: it keeps its page cache, which a
+    /// write over another connection would make worthless, and two writers never find each other's lock.
+    writes: SqlitePool,
+    /// The one connection for everything else, so that who reads need not wait for who writes.
+    reads: SqlitePool,
     medium: Medium,
     place: String,
     known_kinds: KnownKinds,
@@ -85,21 +86,16 @@ impl SqliteStore {
         medium: Medium,
         place: String,
     ) -> Result<Self, StoreError> {
-        let connections = match medium {
-            Medium::File => MAX_CONNECTIONS,
+        let writes = one_connection(options.clone().thread_name(|_number| "store-write".to_owned()));
+        let reads = match medium {
+            // A statement that writes and is sent here all the same is refused.
+            Medium::File => one_connection(
+                options.pragma("query_only", "ON").thread_name(|_number| "store-read".to_owned()),
+            ),
             // Every connection would have a database of its own, so there is exactly one.
-            Medium::Memory => 1,
+            Medium::Memory => writes.clone(),
         };
-        let pool = SqlitePoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            // A file does not hang up, so nothing need be checked, closed or opened again. Without these
-            // three there is also no background task, and a database in memory keeps its only connection.
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_lazy_with(options);
-        let store = Self { pool, medium, place, known_kinds: KnownKinds::default() };
+        let store = Self { writes, reads, medium, place, known_kinds: KnownKinds::default() };
         schema::prepare(&store).await?;
         Ok(store)
     }
@@ -125,8 +121,24 @@ impl SqliteStore {
 
 impl Store for SqliteStore {
     fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.pool.close())
+        Box::pin(async move {
+            self.reads.close().await;
+            // Last, since the last one to leave tidies up the write-ahead file.
+            self.writes.close().await;
+        })
     }
+}
+
+fn one_connection(options: SqliteConnectOptions) -> SqlitePool {
+    SqlitePoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        // A file does not hang up, so nothing need be checked, closed or opened again. Without these
+        // three there is also no background task, and a database in memory keeps its only connection.
+        .test_before_acquire(false)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect_lazy_with(options)
 }
 
 fn connection_options() -> SqliteConnectOptions {
@@ -138,7 +150,6 @@ fn connection_options() -> SqliteConnectOptions {
         .statement_cache_capacity(STATEMENTS_CACHED)
         .pragma("cache_size", PAGE_CACHE)
         .pragma("journal_size_limit", WAL_BYTES_KEPT)
-        .thread_name(|number| format!("store-{number}"))
 }
 
 #[cfg(test)]

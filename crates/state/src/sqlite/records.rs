@@ -77,7 +77,7 @@ impl RecordStore for SqliteStore {
                 }
                 return Err(refusal);
             }
-            let mut connection = self.pool.acquire().await.map_err(self.failed(KEEPING))?;
+            let mut connection = self.writes.acquire().await.map_err(self.failed(KEEPING))?;
             let outcome = keep(&mut connection, scope, record).await;
             self.give_back(connection, outcome).map_err(self.failed(KEEPING))
         })
@@ -123,7 +123,7 @@ impl RecordStore for SqliteStore {
 impl SqliteStore {
     async fn forget_head(&self, scope: &CallerScope, session: &SessionId) -> Result<(), StoreError> {
         let forget = sqlx::query(FORGET_HEAD).bind(scope.as_str()).bind(session.as_str());
-        forget.execute(&self.pool).await.map_err(self.failed(KEEPING))?;
+        forget.execute(&self.writes).await.map_err(self.failed(KEEPING))?;
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl SqliteStore {
         scope: &CallerScope,
         name: String,
     ) -> Result<Option<TurnRecord>, sqlx::Error> {
-        let row = sqlx::query(sql).bind(scope.as_str()).bind(name).fetch_optional(&self.pool).await?;
+        let row = sqlx::query(sql).bind(scope.as_str()).bind(name).fetch_optional(&self.reads).await?;
         row.as_ref().map(read_row).transpose()
     }
 
@@ -150,7 +150,7 @@ impl SqliteStore {
             let query = hashes.fold(sqlx::query(FIND_AFTER.as_str()).bind(scope.as_str()), |query, hash| {
                 query.bind(hash.to_string())
             });
-            for row in &query.fetch_all(&self.pool).await? {
+            for row in &query.fetch_all(&self.reads).await? {
                 let record = read_row(row)?;
                 found.extend(record.after.map(|after| (after, record)));
             }

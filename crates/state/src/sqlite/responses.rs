@@ -42,7 +42,7 @@ impl ResponseStore for SqliteStore {
                 .bind(created_at.0)
                 .bind(model)
                 .bind(body)
-                .execute(&self.pool)
+                .execute(&self.writes)
                 .await
                 .map_err(self.failed("storing a response"))?;
             Ok(())
@@ -58,7 +58,7 @@ impl ResponseStore for SqliteStore {
             let row = sqlx::query(FIND)
                 .bind(scope.as_str())
                 .bind(id.as_str())
-                .fetch_optional(&self.pool)
+                .fetch_optional(&self.reads)
                 .await
                 .map_err(self.failed("reading a stored response"))?;
             row.as_ref().map(read_row).transpose().map_err(self.failed("reading a stored response"))
@@ -74,7 +74,7 @@ impl ResponseStore for SqliteStore {
             let done = sqlx::query(DELETE)
                 .bind(scope.as_str())
                 .bind(id.as_str())
-                .execute(&self.pool)
+                .execute(&self.writes)
                 .await
                 .map_err(self.failed("deleting a stored response"))?;
             match done.rows_affected() {
@@ -102,7 +102,7 @@ impl SqliteStore {
             let done = sqlx::query(sql)
                 .bind(older_than.0)
                 .bind(ROWS_PER_PRUNE)
-                .execute(&self.pool)
+                .execute(&self.writes)
                 .await
                 .map_err(self.failed(doing))?;
             match done.rows_affected() {

@@ -32,7 +32,7 @@ pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
 
 /// Checks that the database is ours or empty, and makes or updates the tables.
 pub(super) async fn prepare(store: &SqliteStore) -> Result<(), StoreError> {
-    let mut connection = store.pool.acquire().await.map_err(store.failed(DOING))?;
+    let mut connection = store.writes.acquire().await.map_err(store.failed(DOING))?;
     // All in one transaction that locks out other writers from its beginning: gateways that start together
     // on one file take turns, and a refusal or failure leaves the file as it was.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(store.failed(DOING))?;

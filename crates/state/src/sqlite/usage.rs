@@ -72,7 +72,7 @@ impl UsageStore for SqliteStore {
             if records.is_empty() {
                 return Ok(());
             }
-            let mut connection = self.pool.acquire().await.map_err(self.failed(RECORDING))?;
+            let mut connection = self.writes.acquire().await.map_err(self.failed(RECORDING))?;
             let outcome = insert(&mut connection, &self.known_kinds, records).await;
             let learned = self.give_back(connection, outcome).map_err(self.failed(RECORDING))?;
             self.known_kinds.remember(learned);
@@ -94,7 +94,7 @@ impl UsageStore for SqliteStore {
                 .bind(FIRST_FAILURE_STATUS)
                 .bind(since.0)
                 .bind(i64::try_from(MAX_SUMMARY_ROWS).unwrap_or(i64::MAX))
-                .fetch_all(&self.pool)
+                .fetch_all(&self.reads)
                 .await
                 .map_err(self.failed(SUMMING))?;
             let totals: Result<Vec<_>, _> = rows.iter().map(read_row).collect();

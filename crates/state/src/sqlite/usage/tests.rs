@@ -74,7 +74,7 @@ fn various() -> Vec<UsageRecord> {
 
 async fn count_of(table: &'static str, store: &SqliteStore) -> i64 {
     let sql = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
-    sqlx::query_scalar(sql).fetch_one(&store.pool).await.unwrap()
+    sqlx::query_scalar(sql).fetch_one(&store.reads).await.unwrap()
 }
 
 async fn turns(store: &SqliteStore) -> u64 {
