@@ -21,6 +21,7 @@ mod store;
 mod time;
 mod url;
 mod usage;
+mod usage_batch;
 mod usage_log;
 
 pub use error::StoreError;
@@ -41,6 +42,7 @@ pub use usage::{
     Label, MAX_LABEL_BYTES, MAX_SUMMARY_ROWS, TokenCount, USAGE_LIFETIME, UsageGroup, UsageRecord,
     UsageStore, UsageTotals,
 };
+pub use usage_batch::UsageBatch;
 pub use usage_log::{
     BATCH_RECORDS, FLUSH_EVERY, QUEUE_RECORDS, ShutdownError, UsageLog, UsageLogWorker, WorkerEnd,
 };

@@ -15,7 +15,8 @@ use crate::response::refuse_oversized;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
 use crate::{
     CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, SessionId, Store,
-    StoreError, StoredResponse, TurnRecord, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
+    StoreError, StoredResponse, TurnRecord, UnixMillis, UsageBatch, UsageGroup, UsageRecord, UsageStore,
+    UsageTotals,
 };
 
 /// All bodies kept at a time: room for the largest response beside others.
@@ -87,12 +88,10 @@ impl ResponseStore for MemoryStore {
 }
 
 impl UsageStore for MemoryStore {
-    fn record_usage(&self, records: Vec<UsageRecord>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn record_usage<'a>(&'a self, batch: &'a UsageBatch) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let mut usage = self.usage.lock();
-            for record in records {
-                usage.add(record);
-            }
+            batch.records().for_each(|record| usage.add(record));
             Ok(())
         })
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 
-use crate::{UsageRecord, UsageStore};
+use crate::{UsageBatch, UsageRecord, UsageStore};
 
 /// Records that may wait for the worker: some seconds of a busy gateway, and less than 1 MiB.
 pub const QUEUE_RECORDS: usize = 4_096;
@@ -107,7 +107,7 @@ impl UsageLog {
 impl UsageLogWorker {
     /// Writes records as they come, until shutdown or until no [`UsageLog`] is left.
     pub async fn run(mut self) -> WorkerEnd {
-        let mut batch = Vec::with_capacity(BATCH_RECORDS);
+        let mut batch = UsageBatch::default();
         loop {
             match self.fill(&mut batch).await {
                 ControlFlow::Continue(()) => {
@@ -124,7 +124,7 @@ impl UsageLogWorker {
 
     /// Waits for a first record, then looks for more now and then until the batch is full or old enough. Looking,
     /// rather than waiting for each, spares every request the cost of waking this task on another thread.
-    async fn fill(&mut self, batch: &mut Vec<UsageRecord>) -> ControlFlow<End> {
+    async fn fill(&mut self, batch: &mut UsageBatch) -> ControlFlow<End> {
         take(self.mailbox.recv().await, batch)?;
         let old_enough = Instant::now() + FLUSH_EVERY;
         loop {
@@ -143,7 +143,7 @@ impl UsageLogWorker {
     }
 
     /// Takes no more, writes what is there, and answers whoever asked for the end.
-    async fn finish(mut self, mut batch: Vec<UsageRecord>, reply: oneshot::Sender<u64>) -> WorkerEnd {
+    async fn finish(mut self, mut batch: UsageBatch, reply: oneshot::Sender<u64>) -> WorkerEnd {
         self.mailbox.close();
         let mut replies = vec![reply];
         let mut lost = 0;
@@ -166,14 +166,14 @@ impl UsageLogWorker {
     }
 
     /// Writes and empties the batch; says how many records were lost because the store kept failing.
-    async fn write(&self, batch: &mut Vec<UsageRecord>, attempts: u32) -> u64 {
+    async fn write(&self, batch: &mut UsageBatch, attempts: u32) -> u64 {
         let lost = self.try_to_write(batch, attempts).await;
         batch.clear();
         self.losses.report();
         lost
     }
 
-    async fn try_to_write(&self, batch: &[UsageRecord], attempts: u32) -> u64 {
+    async fn try_to_write(&self, batch: &UsageBatch, attempts: u32) -> u64 {
         if batch.is_empty() {
             return 0;
         }
@@ -182,7 +182,7 @@ impl UsageLogWorker {
                 sleep(FLUSH_EVERY).await;
             }
             // A record counts once however often it is sent, so a failed batch may simply be sent again.
-            match self.store.record_usage(batch.to_vec()).await {
+            match self.store.record_usage(batch).await {
                 Ok(()) => return 0,
                 Err(error) => {
                     tracing::warn!(
@@ -214,7 +214,7 @@ enum End {
     HandlesGone,
 }
 
-fn take(mail: Option<Mail>, batch: &mut Vec<UsageRecord>) -> ControlFlow<End> {
+fn take(mail: Option<Mail>, batch: &mut UsageBatch) -> ControlFlow<End> {
     match mail {
         Some(Mail::Record(record)) => {
             batch.push(record);

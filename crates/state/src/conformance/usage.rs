@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
 
-use super::{Case, record};
+use super::{Case, batch, record};
 use crate::{
-    CallerScope, Label, MAX_SUMMARY_ROWS, Store, StoreError, TokenCount, UnixMillis, UsageGroup, UsageRecord,
-    UsageTotals,
+    CallerScope, Label, MAX_SUMMARY_ROWS, Store, StoreError, TokenCount, UnixMillis, UsageBatch, UsageGroup,
+    UsageRecord, UsageTotals,
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -27,7 +27,7 @@ const EVER: UnixMillis = UnixMillis(i64::MIN);
 
 fn nothing_recorded_sums_to_nothing(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
-        store.record_usage(Vec::new()).await?;
+        store.record_usage(&batch([])).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Caller).await?, []);
         Ok(())
     })
@@ -37,13 +37,13 @@ fn sums_are_kept_by_caller_and_by_model(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let bob = CallerScope::new("bob");
         let tokens = TokenCount::saturating;
-        let batch = vec![
+        let records = [
             record(1, 99),
             UsageRecord { status: 429, output: tokens(0), first_event: None, ..record(2, 100) },
             UsageRecord { cache_read: tokens(20), cache_write: tokens(30), status: 399, ..record(3, 101) },
             UsageRecord { caller: bob, model: Label::new("claude"), status: 400, ..record(4, 102) },
         ];
-        store.record_usage(batch).await?;
+        store.record_usage(&batch(records)).await?;
 
         let by_caller = store.usage_summary(UnixMillis(100), UsageGroup::Caller).await?;
         let alice = UsageTotals {
@@ -69,11 +69,11 @@ fn sums_are_kept_by_caller_and_by_model(store: &dyn Store) -> Outcome<'_> {
 
 fn a_turn_counts_once(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
-        store.record_usage(vec![record(1, 1), record(2, 1)]).await?;
-        store.record_usage(vec![record(2, 1), record(3, 1), record(3, 1)]).await?;
+        store.record_usage(&batch([record(1, 1), record(2, 1)])).await?;
+        store.record_usage(&batch([record(2, 1), record(3, 1), record(3, 1)])).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(3, 0)]);
         // The same turn at another time is another record, in every store.
-        store.record_usage(vec![record(3, 2)]).await?;
+        store.record_usage(&batch([record(3, 2)])).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(4, 0)]);
         Ok(())
     })
@@ -83,8 +83,8 @@ fn a_batch_of_any_size_is_kept_whole(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let mut turns = 0;
         for size in [1, 7, 8, 9, 63, 64, 65, 256, 300] {
-            let batch = (turns..turns + size).map(|turn| record(u128::from(turn), 1)).collect();
-            store.record_usage(batch).await?;
+            let records = (turns..turns + size).map(|turn| record(u128::from(turn), 1));
+            store.record_usage(&batch(records)).await?;
             turns += size;
             assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(turns, 0)]);
         }
@@ -105,7 +105,7 @@ fn the_largest_numbers_do_not_overflow(store: &dyn Store) -> Outcome<'_> {
             first_event: Some(Duration::MAX),
             ..record(turn, i64::MAX)
         };
-        store.record_usage((0..100).map(absurd).collect()).await?;
+        store.record_usage(&batch((0..100).map(absurd))).await?;
         let sum = 100 * u64::from(u32::MAX);
         let expected = UsageTotals {
             group: "demo".to_owned(),
@@ -124,11 +124,13 @@ fn the_largest_numbers_do_not_overflow(store: &dyn Store) -> Outcome<'_> {
 fn a_summary_keeps_the_busiest_groups(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let groups = MAX_SUMMARY_ROWS as u128 + 1;
-        let mut batch: Vec<UsageRecord> = (0..groups)
-            .map(|turn| UsageRecord { model: Label::new(format!("model {turn:04}")), ..record(turn, 1) })
-            .collect();
+        let mut batch =
+            batch((0..groups).map(|turn| UsageRecord {
+                model: Label::new(format!("model {turn:04}")),
+                ..record(turn, 1)
+            }));
         batch.push(UsageRecord { model: Label::new("model 1000"), ..record(groups, 1) });
-        store.record_usage(batch).await?;
+        store.record_usage(&batch).await?;
 
         let rows = store.usage_summary(EVER, UsageGroup::Model).await?;
         let names: Vec<&str> = rows.iter().map(|row| row.group.as_str()).collect();
@@ -141,11 +143,8 @@ fn a_summary_keeps_the_busiest_groups(store: &dyn Store) -> Outcome<'_> {
 
 fn pruned_records_no_longer_count(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
-        store
-            .record_usage(
-                (0_i32..1_200).map(|turn| record(turn.unsigned_abs().into(), turn.into())).collect(),
-            )
-            .await?;
+        let records = (0_i32..1_200).map(|turn| record(turn.unsigned_abs().into(), turn.into()));
+        store.record_usage(&batch(records)).await?;
         assert_eq!(store.prune_usage(UnixMillis(1_100)).await?, 1_100);
         assert_eq!(store.prune_usage(UnixMillis(1_100)).await?, 0);
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(100, 0)]);
@@ -155,8 +154,9 @@ fn pruned_records_no_longer_count(store: &dyn Store) -> Outcome<'_> {
 
 fn writers_at_the_same_time_lose_nothing(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
-        let batch = |writer: u128| (0..10).map(|turn| record(writer * 10 + turn, 1)).collect();
-        try_join_all((0..16).map(|writer| store.record_usage(batch(writer)))).await?;
+        let batches: Vec<UsageBatch> =
+            (0..16).map(|writer: u128| batch((0..10).map(|turn| record(writer * 10 + turn, 1)))).collect();
+        try_join_all(batches.iter().map(|batch| store.record_usage(batch))).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(160, 0)]);
         Ok(())
     })

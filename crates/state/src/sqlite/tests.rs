@@ -10,7 +10,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tempfile::TempDir;
 
 use super::*;
-use crate::conformance::{self, record, response};
+use crate::conformance::{self, batch, record, response};
 use crate::{
     CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, StoreUrl,
     StoredResponse, UnixMillis, UsageGroup, UsageStore, open,
@@ -64,7 +64,7 @@ async fn what_was_written_is_there_after_reopening() {
     let folder = Folder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
-    store.record_usage(vec![record(1, 1)]).await.unwrap();
+    store.record_usage(&batch([record(1, 1)])).await.unwrap();
     let sums = store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap();
     store.close().await;
 
@@ -99,7 +99,7 @@ async fn two_handles_may_open_and_write_one_file_together() {
         let store = &handles[usize::from(number % 2)];
         async move {
             store.put_response(&alice(), response(&format!("resp_{number}"), 1)).await?;
-            store.record_usage(vec![record(number.into(), 1)]).await
+            store.record_usage(&batch([record(number.into(), 1)])).await
         }
     });
     try_join_all(writes).await.unwrap();
@@ -117,7 +117,8 @@ async fn two_handles_may_open_and_write_one_file_together() {
 async fn the_file_is_in_wal_mode_and_one_connection_writes_while_one_reads() {
     let folder = Folder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    try_join_all((0..20).map(|number| store.record_usage(vec![record(number, 1)]))).await.unwrap();
+    let batches: Vec<_> = (0..20).map(|number| batch([record(number, 1)])).collect();
+    try_join_all(batches.iter().map(|batch| store.record_usage(batch))).await.unwrap();
     try_join_all((0..20).map(|_| store.usage_summary(UnixMillis(0), UsageGroup::Caller))).await.unwrap();
     assert_eq!((store.writes.size(), store.reads.size()), (1, 1));
     for pool in [&store.writes, &store.reads] {
@@ -279,15 +280,15 @@ async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
         error.to_string(),
         "storing a response: no space is left for a small disk; free some on that disk and try again"
     );
-    let many = (0..10_000).map(|turn| record(turn, 1)).collect();
-    let error = store.record_usage(many).await.unwrap_err();
+    let many = batch((0..10_000).map(|turn| record(turn, 1)));
+    let error = store.record_usage(&many).await.unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
 
     // All or nothing, and the store goes on.
     assert_eq!(store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap(), []);
     assert_eq!(store.response(&alice(), &large.id).await.unwrap(), None);
     assert_eq!(store.delete_response(&alice(), &ResponseId::new("resp_1")).await.unwrap(), Deletion::Deleted);
-    store.record_usage(vec![record(1, 1)]).await.unwrap();
+    store.record_usage(&batch([record(1, 1)])).await.unwrap();
 }
 
 #[tokio::test]
@@ -304,14 +305,14 @@ async fn a_transaction_that_sqlite_ended_by_itself_spoils_no_other() {
     }
     let turn = || conformance::turn_record(1, "s", 1);
     for _ in 0..3 {
-        store.record_usage(vec![record(1, 1)]).await.unwrap_err();
+        store.record_usage(&batch([record(1, 1)])).await.unwrap_err();
         store.keep_record(&alice(), turn()).await.unwrap_err();
     }
     for trap in ["DROP TRIGGER trap1", "DROP TRIGGER trap2"] {
         sqlx::query(trap).execute(&mut other).await.unwrap();
     }
     for _ in 0..3 {
-        store.record_usage(vec![record(1, 1)]).await.unwrap();
+        store.record_usage(&batch([record(1, 1)])).await.unwrap();
         store.keep_record(&alice(), turn()).await.unwrap();
     }
 }

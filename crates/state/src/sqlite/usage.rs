@@ -5,20 +5,19 @@
 mod kinds;
 
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
 use sqlx::{Arguments, Connection, Row};
-use uuid::Uuid;
 
 use super::SqliteStore;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
+use crate::usage_batch::{Millis, UsageTurn};
 use crate::{
-    MAX_SUMMARY_ROWS, StoreError, TokenCount, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
+    MAX_SUMMARY_ROWS, StoreError, TokenCount, UnixMillis, UsageBatch, UsageGroup, UsageStore, UsageTotals,
 };
-use kinds::{Kind, KindId, LearnedKinds, Until};
+use kinds::{BatchKinds, KindId, LearnedKinds};
 
 pub(super) use kinds::KnownKinds;
 
@@ -67,13 +66,13 @@ macro_rules! summary_sql {
 }
 
 impl UsageStore for SqliteStore {
-    fn record_usage(&self, records: Vec<UsageRecord>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn record_usage<'a>(&'a self, batch: &'a UsageBatch) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            if records.is_empty() {
+            if batch.is_empty() {
                 return Ok(());
             }
             let mut connection = self.writes.acquire().await.map_err(self.failed(RECORDING))?;
-            let outcome = insert(&mut connection, &self.known_kinds, records).await;
+            let outcome = insert(&mut connection, &self.known_kinds, batch).await;
             let learned = self.give_back(connection, outcome).map_err(self.failed(RECORDING))?;
             self.known_kinds.remember(learned);
             Ok(())
@@ -115,57 +114,22 @@ impl UsageStore for SqliteStore {
     }
 }
 
-/// What a row has besides its kind.
-struct Numbers {
-    turn_id: Uuid,
-    at: UnixMillis,
-    tokens: i64,
-    cached: i64,
-    duration: Duration,
-    first_event: Option<Duration>,
-}
-
-fn split(record: UsageRecord) -> (Kind, Numbers) {
-    let UsageRecord {
-        turn_id,
-        at,
-        caller,
-        model,
-        upstream,
-        dialect,
-        status,
-        input,
-        cache_read,
-        cache_write,
-        output,
-        duration,
-        first_event,
-    } = record;
-    let kind = Kind { until: Until::of(at), caller, model, upstream, dialect, status };
-    let tokens = pair(input, output);
-    let cached = pair(cache_read, cache_write);
-    (kind, Numbers { turn_id, at, tokens, cached, duration, first_event })
-}
-
 /// Two counts as one number, as the table has them.
 fn pair(upper: TokenCount, lower: TokenCount) -> i64 {
     (u64::from(upper.get()) << 32 | u64::from(lower.get())).cast_signed()
 }
 
-impl Numbers {
-    /// Adds the values of one row, in the order of its columns.
-    fn bind(self, kind: KindId, arguments: &mut SqliteArguments) -> Result<(), BoxDynError> {
-        let Self { turn_id, at, tokens, cached, duration, first_event } = self;
-        let (turn_high, turn_low) = turn_id.as_u64_pair();
-        arguments.add(at.0)?;
-        arguments.add(turn_high.cast_signed())?;
-        arguments.add(turn_low.cast_signed())?;
-        arguments.add(kind.0)?;
-        arguments.add(tokens)?;
-        arguments.add(cached)?;
-        arguments.add(millis(duration))?;
-        arguments.add(first_event.map(millis))
-    }
+/// Adds the values of one row, in the order of its columns.
+fn bind(turn: &UsageTurn, kind: KindId, arguments: &mut SqliteArguments) -> Result<(), BoxDynError> {
+    let (turn_high, turn_low) = turn.turn_id.as_u64_pair();
+    arguments.add(turn.at.0)?;
+    arguments.add(turn_high.cast_signed())?;
+    arguments.add(turn_low.cast_signed())?;
+    arguments.add(kind.0)?;
+    arguments.add(pair(turn.input, turn.output))?;
+    arguments.add(pair(turn.cache_read, turn.cache_write))?;
+    arguments.add(turn.duration.get())?;
+    arguments.add(turn.first_event.map(Millis::get))
 }
 
 fn read_row(row: &SqliteRow) -> Result<UsageTotals, sqlx::Error> {
@@ -186,38 +150,30 @@ fn count(row: &SqliteRow, column: &'static str) -> Result<u64, sqlx::Error> {
         .map_err(|error| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(error) })
 }
 
-/// Three hundred million years is where a longer duration stays.
-fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Writes the records, and says which kinds it had to look up or add.
+/// Writes the batch, and says which kinds it had to look up or add.
 async fn insert(
     connection: &mut SqliteConnection,
     known: &KnownKinds,
-    records: Vec<UsageRecord>,
+    batch: &UsageBatch,
 ) -> Result<LearnedKinds, sqlx::Error> {
     // IMMEDIATE: the lock is waited for here, once, and no statement after it can find it taken.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let mut learned = LearnedKinds::default();
-    let mut rest = records.into_iter();
+    let mut kinds = BatchKinds::new(batch, known);
+    let mut rest = batch.turns();
     for (rows, sql) in ROWS_PER_INSERT.into_iter().zip(INSERTS.iter()) {
-        while rest.len() >= rows {
+        while let Some((piece, behind)) = rest.split_at_checked(rows) {
             let mut arguments = SqliteArguments::default();
             arguments.reserve(rows * COLUMNS, 0);
-            for record in rest.by_ref().take(rows) {
-                let (kind, numbers) = split(record);
-                let id = match known.id_of(&kind) {
-                    Some(id) => id,
-                    None => learned.id_of(kind, &mut transaction).await?,
-                };
-                numbers.bind(id, &mut arguments).map_err(sqlx::Error::Encode)?;
+            for turn in piece {
+                let kind = kinds.id_of(turn, &mut transaction).await?;
+                bind(turn, kind, &mut arguments).map_err(sqlx::Error::Encode)?;
             }
             sqlx::query_with(sql.as_str(), arguments).execute(&mut *transaction).await?;
+            rest = behind;
         }
     }
     transaction.commit().await?;
-    Ok(learned)
+    Ok(kinds.learned())
 }
 
 fn insert_sql(rows: usize) -> String {

@@ -28,7 +28,7 @@ impl BatchStore {
 }
 
 impl UsageStore for BatchStore {
-    fn record_usage(&self, records: Vec<UsageRecord>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn record_usage<'a>(&'a self, batch: &'a UsageBatch) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let mut failures = self.failures.lock();
             if *failures > 0 {
@@ -36,7 +36,7 @@ impl UsageStore for BatchStore {
                 let source = Box::new(std::io::Error::other("scripted"));
                 return Err(StoreError::Full { doing: "recording usage", place: "a test".into(), source });
             }
-            self.batches.lock().push(records.len());
+            self.batches.lock().push(batch.len());
             self.written.try_send(()).unwrap();
             Ok(())
         })

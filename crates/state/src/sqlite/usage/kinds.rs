@@ -10,7 +10,8 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use sqlx::sqlite::SqliteConnection;
 
-use crate::{CallerScope, Label, UnixMillis};
+use crate::usage_batch::{UsageKind, UsageTurn};
+use crate::{UnixMillis, UsageBatch};
 
 /// Kinds remembered at most, of some hundred bytes each. Clients choose the names of models, so there may be any number.
 pub(super) const MAX_REMEMBERED: usize = 1_024;
@@ -29,20 +30,16 @@ const KEEP: &str = "
 pub(super) const PRUNE: &str = "
     DELETE FROM usage_kinds WHERE id IN (SELECT id FROM usage_kinds WHERE until_ms < $1 LIMIT $2)";
 
-/// What many turns have in common.
+/// What many turns of one stretch of time have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Kind {
-    pub(super) until: Until,
-    pub(super) caller: CallerScope,
-    pub(super) model: Label,
-    pub(super) upstream: Label,
-    pub(super) dialect: Label,
-    pub(super) status: u16,
+struct Kind {
+    until: Until,
+    of: UsageKind,
 }
 
 /// The last moment of a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Until(i64);
+struct Until(i64);
 
 /// What a row has for its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,17 +53,26 @@ pub(in crate::sqlite) struct KnownKinds(Mutex<HashMap<Kind, KindId, RandomState>
 #[derive(Debug, Default)]
 pub(super) struct LearnedKinds(HashMap<Kind, KindId>);
 
+/// The ids for the turns of one batch, inside one transaction. Each kind is looked up once, or once more whenever the
+/// stretch changes from turn to turn, which it hardly ever does.
+pub(super) struct BatchKinds<'a> {
+    kinds: &'a [UsageKind],
+    known: &'a KnownKinds,
+    learned: LearnedKinds,
+    /// What was looked up last for each of the kinds.
+    found: Vec<Option<(Until, KindId)>>,
+}
+
 impl Until {
     /// The end of the stretch that holds this moment.
-    pub(super) fn of(at: UnixMillis) -> Self {
+    fn of(at: UnixMillis) -> Self {
         let stretch = i64::try_from(STRETCH.as_millis()).unwrap_or(i64::MAX);
         Self(at.0.div_euclid(stretch).saturating_mul(stretch).saturating_add(stretch - 1))
     }
 }
 
 impl KnownKinds {
-    /// The id of a kind, where it is known.
-    pub(super) fn id_of(&self, kind: &Kind) -> Option<KindId> {
+    fn id_of(&self, kind: &Kind) -> Option<KindId> {
         self.0.lock().get(kind).copied()
     }
 
@@ -93,23 +99,52 @@ impl KnownKinds {
     }
 }
 
-impl LearnedKinds {
-    /// The id of a kind, which is added where it is missing.
+impl<'a> BatchKinds<'a> {
+    pub(super) fn new(batch: &'a UsageBatch, known: &'a KnownKinds) -> Self {
+        let found = vec![None; batch.kinds().len()];
+        Self { kinds: batch.kinds(), known, learned: LearnedKinds::default(), found }
+    }
+
+    /// The id of a turn's kind, which is added where it is missing.
     pub(super) async fn id_of(
         &mut self,
-        kind: Kind,
+        turn: &UsageTurn,
         transaction: &mut SqliteConnection,
     ) -> Result<KindId, sqlx::Error> {
+        let until = Until::of(turn.at);
+        if let Some((same, id)) = self.found[turn.kind]
+            && same == until
+        {
+            return Ok(id);
+        }
+        let kind = Kind { until, of: self.kinds[turn.kind].clone() };
+        let id = match self.known.id_of(&kind) {
+            Some(id) => id,
+            None => self.learned.id_of(kind, transaction).await?,
+        };
+        self.found[turn.kind] = Some((until, id));
+        Ok(id)
+    }
+
+    /// What the transaction taught.
+    pub(super) fn learned(self) -> LearnedKinds {
+        self.learned
+    }
+}
+
+impl LearnedKinds {
+    async fn id_of(&mut self, kind: Kind, transaction: &mut SqliteConnection) -> Result<KindId, sqlx::Error> {
         if let Some(id) = self.0.get(&kind) {
             return Ok(*id);
         }
+        let UsageKind { caller, model, upstream, dialect, status } = &kind.of;
         let id = sqlx::query_scalar(KEEP)
             .bind(kind.until.0)
-            .bind(kind.caller.as_str())
-            .bind(kind.model.as_str())
-            .bind(kind.upstream.as_str())
-            .bind(kind.dialect.as_str())
-            .bind(kind.status)
+            .bind(caller.as_str())
+            .bind(model.as_str())
+            .bind(upstream.as_str())
+            .bind(dialect.as_str())
+            .bind(status)
             .fetch_one(transaction)
             .await
             .map(KindId)?;

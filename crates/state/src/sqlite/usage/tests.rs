@@ -1,12 +1,14 @@
 //! How usage lies in the file: kinds, the view for people, and rows of earlier versions.
 
+use std::time::Duration;
+
 use sqlx::migrate::Migrator;
 
 use super::*;
-use crate::conformance::record;
+use crate::conformance::{batch, record};
 use crate::sqlite::tests::{Folder, stranger};
 use crate::sqlite::{SqliteStore, schema};
-use crate::{CallerScope, Label};
+use crate::{CallerScope, Label, UsageRecord};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 const EVER: UnixMillis = UnixMillis(i64::MIN);
@@ -29,6 +31,10 @@ async fn shown(connection: &mut SqliteConnection) -> Vec<Shown> {
             (text(0), row.get(1), text(2), text(3), text(4), text(5), row.get(6), counts)
         })
         .collect()
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap()
 }
 
 fn shown_of(record: &UsageRecord) -> Shown {
@@ -85,7 +91,7 @@ async fn turns(store: &SqliteStore) -> u64 {
 async fn the_view_shows_people_what_was_recorded() {
     let folder = Folder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    store.record_usage(various()).await.unwrap();
+    store.record_usage(&batch(various())).await.unwrap();
     let expected: Vec<Shown> = various().iter().map(shown_of).collect();
     assert_eq!(shown(&mut stranger(&folder.file()).await).await, expected);
 }
@@ -125,12 +131,12 @@ async fn rows_of_an_earlier_version_are_kept_as_they_were() {
     assert_eq!(shown(&mut stranger(&folder.file()).await).await, before);
     // They are the rows and the kinds that recording makes: nothing counts twice.
     let kinds = count_of("usage_kinds", &store).await;
-    store.record_usage(various()).await.unwrap();
+    store.record_usage(&batch(various())).await.unwrap();
     assert_eq!(shown(&mut stranger(&folder.file()).await).await, before);
     assert_eq!(count_of("usage_kinds", &store).await, kinds);
     let sums = store.usage_summary(EVER, UsageGroup::Caller).await.unwrap();
     let fresh = SqliteStore::in_memory().await.unwrap();
-    fresh.record_usage(various()).await.unwrap();
+    fresh.record_usage(&batch(various())).await.unwrap();
     assert_eq!(sums, fresh.usage_summary(EVER, UsageGroup::Caller).await.unwrap());
 }
 
@@ -143,10 +149,10 @@ async fn a_kind_that_was_rolled_back_is_not_remembered() {
         .execute(&mut other)
         .await
         .unwrap();
-    store.record_usage(vec![record(1, 1)]).await.unwrap_err();
+    store.record_usage(&batch([record(1, 1)])).await.unwrap_err();
     assert_eq!(count_of("usage_kinds", &store).await, 0);
     sqlx::query("DROP TRIGGER trap").execute(&mut other).await.unwrap();
-    store.record_usage(vec![record(1, 1)]).await.unwrap();
+    store.record_usage(&batch([record(1, 1)])).await.unwrap();
     assert_eq!(shown(&mut other).await, [shown_of(&record(1, 1))]);
 }
 
@@ -156,9 +162,9 @@ async fn stores_on_one_file_share_kinds_and_neither_takes_them_from_the_other() 
     let one = SqliteStore::at(&folder.file()).await.unwrap();
     let two = SqliteStore::at(&folder.file()).await.unwrap();
     let by_bob = |turn, at| UsageRecord { caller: CallerScope::new("bob"), ..record(turn, at) };
-    one.record_usage(vec![record(1, 1), by_bob(2, 1)]).await.unwrap();
-    two.record_usage(vec![by_bob(3, 1), record(4, 1), record(1, 1)]).await.unwrap();
-    one.record_usage(vec![record(5, 1)]).await.unwrap();
+    one.record_usage(&batch([record(1, 1), by_bob(2, 1)])).await.unwrap();
+    two.record_usage(&batch([by_bob(3, 1), record(4, 1), record(1, 1)])).await.unwrap();
+    one.record_usage(&batch([record(5, 1)])).await.unwrap();
     assert_eq!(count_of("usage_kinds", &one).await, 2);
     assert_eq!(count_of("usage_kinds", &two).await, 2);
 
@@ -166,7 +172,7 @@ async fn stores_on_one_file_share_kinds_and_neither_takes_them_from_the_other() 
     assert_eq!(one.prune_usage(UnixMillis(400 * DAY)).await.unwrap(), 5);
     assert_eq!(count_of("usage_kinds", &one).await, 0);
     let later = vec![record(6, 400 * DAY), by_bob(7, 400 * DAY)];
-    two.record_usage(later.clone()).await.unwrap();
+    two.record_usage(&batch(later.clone())).await.unwrap();
     let expected: Vec<Shown> = later.iter().map(shown_of).collect();
     assert_eq!(shown(&mut stranger(&folder.file()).await).await, expected);
     assert_eq!(turns(&one).await, 2);
@@ -175,7 +181,7 @@ async fn stores_on_one_file_share_kinds_and_neither_takes_them_from_the_other() 
 #[tokio::test]
 async fn kinds_are_pruned_with_the_last_rows_of_their_time_and_come_back() {
     let store = SqliteStore::in_memory().await.unwrap();
-    store.record_usage(vec![record(1, 30 * DAY - 1), record(2, 30 * DAY)]).await.unwrap();
+    store.record_usage(&batch([record(1, 30 * DAY - 1), record(2, 30 * DAY)])).await.unwrap();
     assert_eq!(count_of("usage_kinds", &store).await, 2);
     for (older_than, kinds_left, turns_left) in
         [(30 * DAY - 1, 2, 2), (30 * DAY, 1, 1), (60 * DAY - 1, 1, 0), (60 * DAY, 0, 0)]
@@ -184,14 +190,38 @@ async fn kinds_are_pruned_with_the_last_rows_of_their_time_and_come_back() {
         let left = (count_of("usage_kinds", &store).await, turns(&store).await);
         assert_eq!(left, (kinds_left, turns_left), "{older_than}");
     }
-    store.record_usage(vec![record(1, 1)]).await.unwrap();
+    store.record_usage(&batch([record(1, 1)])).await.unwrap();
     assert_eq!(turns(&store).await, 1);
+}
+
+#[tokio::test]
+async fn one_batch_may_have_several_stretches_of_time_and_every_row_gets_the_kind_of_its_own() {
+    let folder = Folder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    let by_bob = |turn, at| UsageRecord { caller: CallerScope::new("bob"), ..record(turn, at) };
+    // To and fro between two stretches and two kinds, the first time learned and the second time known.
+    let records = |from: u128| {
+        let at = [1, 31 * DAY, 2, 31 * DAY + 1, 3, 31 * DAY + 2];
+        (from..).zip(at).map(|(turn, at)| if turn % 4 < 2 { record(turn, at) } else { by_bob(turn, at) })
+    };
+    let mut expected = Vec::new();
+    for from in [0, 100] {
+        store.record_usage(&batch(records(from))).await.unwrap();
+        expected.extend(records(from).map(|record| shown_of(&record)));
+        expected.sort_by_key(|row| (row.1, row.0.clone()));
+        assert_eq!(shown(&mut stranger(&folder.file()).await).await, expected);
+        assert_eq!(count_of("usage_kinds", &store).await, 4);
+    }
+    // Each goes with its own time.
+    assert_eq!(store.prune_usage(UnixMillis(30 * DAY)).await.unwrap(), 6);
+    assert_eq!(count_of("usage_kinds", &store).await, 2);
+    assert_eq!(turns(&store).await, 6);
 }
 
 #[tokio::test]
 async fn the_ends_of_time_have_kinds_too() {
     let store = SqliteStore::in_memory().await.unwrap();
-    store.record_usage(vec![record(1, i64::MIN), record(2, -1), record(3, i64::MAX)]).await.unwrap();
+    store.record_usage(&batch([record(1, i64::MIN), record(2, -1), record(3, i64::MAX)])).await.unwrap();
     assert_eq!(store.prune_usage(UnixMillis(i64::MAX)).await.unwrap(), 2);
     assert_eq!(turns(&store).await, 1);
 }
@@ -200,13 +230,10 @@ async fn the_ends_of_time_have_kinds_too() {
 async fn more_kinds_than_are_remembered_are_kept_all_the_same() {
     let store = SqliteStore::in_memory().await.unwrap();
     let models = kinds::MAX_REMEMBERED as u128 + 10;
-    let batch = |from: u128| -> Vec<UsageRecord> {
-        (0..models)
-            .map(|turn| UsageRecord { model: Label::new(format!("model {turn}")), ..record(from + turn, 1) })
-            .collect()
-    };
     for from in [0, 1_000_000, 0] {
-        store.record_usage(batch(from)).await.unwrap();
+        let records = (0..models)
+            .map(|turn| UsageRecord { model: Label::new(format!("model {turn}")), ..record(from + turn, 1) });
+        store.record_usage(&batch(records)).await.unwrap();
         assert!(store.known_kinds.len() <= kinds::MAX_REMEMBERED);
     }
     assert_eq!(u128::try_from(count_of("usage_kinds", &store).await), Ok(models));
