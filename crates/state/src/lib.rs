@@ -3,7 +3,7 @@
 //! ```text
 //! StoreUrl ── open ──► Arc<dyn Store> ◄── put_response, response … (one call, one durable write)
 //!                            ▲
-//!      try_record ─► UsageLog queue ─► UsageLogWorker   (usage: many records, one write)
+//!      try_record ─► UsageLog ─► UsageBatch ─► UsageLogWorker   (usage: many records, one write)
 //! ```
 //!
 //! No SQL and no database type leaves this crate. It reads no wall clock and no environment: times and
@@ -43,6 +43,4 @@ pub use usage::{
     UsageStore, UsageTotals,
 };
 pub use usage_batch::UsageBatch;
-pub use usage_log::{
-    BATCH_RECORDS, FLUSH_EVERY, QUEUE_RECORDS, ShutdownError, UsageLog, UsageLogWorker, WorkerEnd,
-};
+pub use usage_log::{FLUSH_EVERY, QUEUE_RECORDS, ShutdownError, UsageLog, UsageLogWorker, WorkerEnd};

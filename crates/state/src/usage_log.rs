@@ -1,45 +1,39 @@
-//! Usage on its way to the store: a bounded queue and one worker that writes many records at once, so that
+//! Usage on its way to the store: a bounded batch that requests add to, and one worker that writes it whole, so that
 //! a request never waits for a disk.
 
-use std::ops::ControlFlow;
+mod waiting;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use thiserror::Error;
-use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep};
+use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
 
+use self::waiting::{HALF_FULL, Taken, Waiting};
 use crate::{UsageBatch, UsageRecord, UsageStore};
 
-/// Records that may wait for the worker: some seconds of a busy gateway, and less than 1 MiB.
+/// Records that may wait for the worker: some tenths of a second of a busy gateway, and 256 KiB beside their names.
+/// While they are being written, as many others may wait.
 pub const QUEUE_RECORDS: usize = 4_096;
-
-/// Records written in one transaction at most.
-pub const BATCH_RECORDS: usize = 256;
 
 /// The longest a record waits for others before it is written.
 pub const FLUSH_EVERY: Duration = Duration::from_millis(250);
-
-/// How often the worker looks for records while a batch fills: seldom, since each look wakes a thread. The queue holds
-/// more than comes in the meantime, and a shutdown waits no longer than this.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Tries to write one batch, [`FLUSH_EVERY`] apart, before it is given up.
 const WRITE_ATTEMPTS: u32 = 4;
 
 /// Takes usage records from requests. Clones share one queue.
 #[derive(Debug, Clone)]
-pub struct UsageLog {
-    mailbox: mpsc::Sender<Mail>,
-    losses: Arc<Losses>,
-}
+pub struct UsageLog(Arc<Handle>);
 
 /// Writes what a [`UsageLog`] takes. Nothing is written until [`UsageLogWorker::run`] is.
 pub struct UsageLogWorker {
-    mailbox: mpsc::Receiver<Mail>,
-    losses: Arc<Losses>,
+    queue: Arc<Queue>,
+    /// Set at the end: how many of the last records could not be written.
+    lost: watch::Sender<Option<u64>>,
     store: Arc<dyn UsageStore>,
 }
 
@@ -69,36 +63,42 @@ pub enum ShutdownError {
 impl UsageLog {
     /// A log and the worker that writes it to the store; the caller runs the worker as a task.
     pub fn new(store: Arc<dyn UsageStore>) -> (Self, UsageLogWorker) {
-        let (sender, receiver) = mpsc::channel(QUEUE_RECORDS);
-        let losses = Arc::new(Losses::default());
-        let worker = UsageLogWorker { mailbox: receiver, losses: Arc::clone(&losses), store };
-        (Self { mailbox: sender, losses }, worker)
+        let queue = Arc::new(Queue::default());
+        let (lost, lost_at_the_end) = watch::channel(None);
+        let worker = UsageLogWorker { queue: Arc::clone(&queue), lost, store };
+        (Self(Arc::new(Handle { queue, lost_at_the_end })), worker)
     }
 
     /// Hands over a record without waiting. If the queue is full, or the worker has ended, the record is
     /// dropped, counted and reported in the log.
     pub fn try_record(&self, record: UsageRecord) {
-        match self.mailbox.try_send(Mail::Record(record)) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_)) => self.losses.add_one("the queue is full: the store is too slow"),
-            Err(TrySendError::Closed(_)) => self.losses.add_one("the worker that writes usage has ended"),
+        let Queue { waiting, wake, losses } = &*self.0.queue;
+        let taken = waiting.lock().take(record);
+        match taken {
+            Taken::Silently => {}
+            Taken::Noteworthy => wake.notify_one(),
+            Taken::Full => losses.add(1, "the queue is full: the store is too slow"),
+            Taken::WorkerEnded => losses.add(1, "the worker that writes usage has ended"),
         }
     }
 
     /// How many records were lost since the start, for whatever reason.
     pub fn dropped(&self) -> u64 {
-        self.losses.total.load(Ordering::Relaxed)
+        self.0.queue.losses.total.load(Ordering::Relaxed)
     }
 
     /// Ends the worker after it has written everything recorded before this call.
     ///
-    /// The worker must be running; a store that fails is tried once more for each batch and not waited for.
+    /// The worker must be running; a store that fails is tried once and not waited for.
     pub async fn shutdown(&self) -> Result<(), ShutdownError> {
-        let (reply, lost) = oneshot::channel();
-        self.mailbox.send(Mail::Shutdown(reply)).await.map_err(|_closed| ShutdownError::WorkerGone)?;
-        match lost.await {
-            Ok(0) => Ok(()),
-            Ok(records) => Err(ShutdownError::Unwritten { records }),
+        if self.0.queue.waiting.lock().has_ended() {
+            return Err(ShutdownError::WorkerGone);
+        }
+        self.0.queue.ask_for_the_end(WorkerEnd::Shutdown);
+        let mut lost = self.0.lost_at_the_end.clone();
+        match lost.wait_for(Option::is_some).await.as_deref() {
+            Ok(None | Some(0)) => Ok(()),
+            Ok(Some(records)) => Err(ShutdownError::Unwritten { records: *records }),
             Err(_gone) => Err(ShutdownError::WorkerGone),
         }
     }
@@ -106,70 +106,43 @@ impl UsageLog {
 
 impl UsageLogWorker {
     /// Writes records as they come, until shutdown or until no [`UsageLog`] is left.
-    pub async fn run(mut self) -> WorkerEnd {
+    pub async fn run(self) -> WorkerEnd {
         let mut batch = UsageBatch::default();
         loop {
-            match self.fill(&mut batch).await {
-                ControlFlow::Continue(()) => {
-                    self.write(&mut batch, WRITE_ATTEMPTS).await;
-                }
-                ControlFlow::Break(End::Shutdown(reply)) => return self.finish(batch, reply).await,
-                ControlFlow::Break(End::HandlesGone) => {
-                    self.write(&mut batch, 1).await;
-                    return WorkerEnd::HandlesGone;
-                }
-            }
+            self.wait_for_a_batch().await;
+            let end = self.queue.waiting.lock().swap(&mut batch);
+            let Some(end) = end else {
+                self.write(&mut batch, WRITE_ATTEMPTS).await;
+                continue;
+            };
+            let lost = self.write(&mut batch, 1).await;
+            self.lost.send_replace(Some(lost));
+            return end;
         }
     }
 
-    /// Waits for a first record, then looks for more now and then until the batch is full or old enough. Looking,
-    /// rather than waiting for each, spares every request the cost of waking this task on another thread.
-    async fn fill(&mut self, batch: &mut UsageBatch) -> ControlFlow<End> {
-        take(self.mailbox.recv().await, batch)?;
-        let old_enough = Instant::now() + FLUSH_EVERY;
-        loop {
-            while batch.len() < BATCH_RECORDS {
-                match self.mailbox.try_recv() {
-                    Ok(mail) => take(Some(mail), batch)?,
-                    Err(TryRecvError::Empty) => break,
-                    Err(TryRecvError::Disconnected) => take(None, batch)?,
-                }
-            }
-            if batch.len() == BATCH_RECORDS || Instant::now() >= old_enough {
-                return ControlFlow::Continue(());
-            }
-            sleep(LOOK_EVERY).await;
+    /// Waits for a first record, then until the batch is large or old enough. No record in between wakes this task,
+    /// which would cost the request that brings it more than everything else about its usage.
+    async fn wait_for_a_batch(&self) {
+        self.wait_for(1).await;
+        tokio::select! {
+            () = self.wait_for(HALF_FULL) => {}
+            () = sleep(FLUSH_EVERY) => {}
         }
     }
 
-    /// Takes no more, writes what is there, and answers whoever asked for the end.
-    async fn finish(mut self, mut batch: UsageBatch, reply: oneshot::Sender<u64>) -> WorkerEnd {
-        self.mailbox.close();
-        let mut replies = vec![reply];
-        let mut lost = 0;
-        while let Some(mail) = self.mailbox.recv().await {
-            match mail {
-                Mail::Record(record) => batch.push(record),
-                Mail::Shutdown(reply) => replies.push(reply),
-            }
-            if batch.len() == BATCH_RECORDS {
-                lost += self.write(&mut batch, 1).await;
-            }
+    /// Waits for so many records, or for the end.
+    async fn wait_for(&self, records: usize) {
+        while !self.queue.waiting.lock().holds(records) {
+            self.queue.wake.notified().await;
         }
-        lost += self.write(&mut batch, 1).await;
-        for reply in replies {
-            if reply.send(lost).is_err() {
-                tracing::debug!("nobody waits any more for the last usage records to be written");
-            }
-        }
-        WorkerEnd::Shutdown
     }
 
     /// Writes and empties the batch; says how many records were lost because the store kept failing.
     async fn write(&self, batch: &mut UsageBatch, attempts: u32) -> u64 {
         let lost = self.try_to_write(batch, attempts).await;
         batch.clear();
-        self.losses.report();
+        self.queue.losses.report();
         lost
     }
 
@@ -196,32 +169,41 @@ impl UsageLogWorker {
             }
         }
         let lost = batch.len() as u64;
-        self.losses.add(lost, "the store could not write them");
+        self.queue.losses.add(lost, "the store could not write them");
         lost
     }
 }
 
+impl Drop for UsageLogWorker {
+    fn drop(&mut self) {
+        self.queue.waiting.lock().end();
+    }
+}
+
+/// What all clones of a [`UsageLog`] share: the worker ends when it goes.
 #[derive(Debug)]
-enum Mail {
-    Record(UsageRecord),
-    /// End, and send back how many records could not be written.
-    Shutdown(oneshot::Sender<u64>),
+struct Handle {
+    queue: Arc<Queue>,
+    lost_at_the_end: watch::Receiver<Option<u64>>,
 }
 
-/// Why the worker takes no more mail.
-enum End {
-    Shutdown(oneshot::Sender<u64>),
-    HandlesGone,
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.queue.ask_for_the_end(WorkerEnd::HandlesGone);
+    }
 }
 
-fn take(mail: Option<Mail>, batch: &mut UsageBatch) -> ControlFlow<End> {
-    match mail {
-        Some(Mail::Record(record)) => {
-            batch.push(record);
-            ControlFlow::Continue(())
-        }
-        Some(Mail::Shutdown(reply)) => ControlFlow::Break(End::Shutdown(reply)),
-        None => ControlFlow::Break(End::HandlesGone),
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    wake: Notify,
+    losses: Losses,
+}
+
+impl Queue {
+    fn ask_for_the_end(&self, why: WorkerEnd) {
+        self.waiting.lock().ask_for_the_end(why);
+        self.wake.notify_one();
     }
 }
 
@@ -234,10 +216,6 @@ struct Losses {
 }
 
 impl Losses {
-    fn add_one(&self, reason: &str) {
-        self.add(1, reason);
-    }
-
     fn add(&self, records: u64, reason: &str) {
         self.total.fetch_add(records, Ordering::Relaxed);
         if self.unreported.fetch_add(records, Ordering::Relaxed) == 0 {

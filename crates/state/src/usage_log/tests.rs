@@ -1,7 +1,10 @@
 //! The log under paused time: when it writes, what it drops, how it ends.
 
+use std::sync::atomic::AtomicUsize;
+use std::task::{Context, Wake, Waker};
+
 use futures_util::future::{BoxFuture, join};
-use parking_lot::Mutex;
+use tokio::sync::mpsc;
 use tokio::time::{Instant, advance};
 
 use super::*;
@@ -24,6 +27,10 @@ impl BatchStore {
 
     fn batches(&self) -> Vec<usize> {
         self.batches.lock().clone()
+    }
+
+    fn failures_left(&self) -> usize {
+        *self.failures.lock()
     }
 }
 
@@ -80,20 +87,20 @@ async fn a_few_records_wait_for_the_interval_and_go_in_one_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_batch_is_written_at_once() {
+async fn a_half_full_queue_is_written_at_once_and_so_is_the_rest_at_the_end() {
     let (store, mut writes) = BatchStore::failing(0);
     let (log, worker) = UsageLog::new(store.clone());
     let start = Instant::now();
     let client = async {
-        log_records(&log, BATCH_RECORDS + 1);
+        log_records(&log, HALF_FULL);
         writes.recv().await.unwrap();
-        assert_eq!(start.elapsed(), Duration::ZERO);
-        assert_eq!(store.batches(), [BATCH_RECORDS]);
+        assert_eq!(store.batches(), [HALF_FULL]);
+        log_records(&log, 1);
         log.shutdown().await
     };
     assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
-    assert_eq!(store.batches(), [BATCH_RECORDS, 1]);
-    assert!(start.elapsed() <= LOOK_EVERY, "a shutdown is seen at the next look");
+    assert_eq!(store.batches(), [HALF_FULL, 1]);
+    assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,7 +110,7 @@ async fn a_full_queue_drops_and_counts_and_keeps_the_rest() {
     log_records(&log, QUEUE_RECORDS + 10);
     assert_eq!(log.dropped(), 10);
     assert_eq!(join(worker.run(), log.shutdown()).await, (WorkerEnd::Shutdown, Ok(())));
-    assert_eq!(store.batches(), [BATCH_RECORDS; QUEUE_RECORDS / BATCH_RECORDS]);
+    assert_eq!(store.batches(), [QUEUE_RECORDS]);
     assert_eq!(log.dropped(), 10);
 }
 
@@ -112,27 +119,61 @@ async fn a_failed_write_is_tried_again() {
     let (store, mut writes) = BatchStore::failing(2);
     let (log, worker) = UsageLog::new(store.clone());
     let client = async {
-        log_records(&log, BATCH_RECORDS);
+        log_records(&log, HALF_FULL);
         writes.recv().await.unwrap();
         log.shutdown().await
     };
     assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
-    assert_eq!(store.batches(), [BATCH_RECORDS]);
+    assert_eq!(store.batches(), [HALF_FULL]);
     assert_eq!(log.dropped(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_keeps_failing_loses_the_batch_and_the_count_says_so() {
+async fn a_store_that_keeps_failing_loses_the_batch_and_what_came_meanwhile_is_written() {
     let (store, mut writes) = BatchStore::failing(WRITE_ATTEMPTS as usize);
     let (log, worker) = UsageLog::new(store.clone());
     let client = async {
-        log_records(&log, BATCH_RECORDS + 2);
+        log_records(&log, HALF_FULL);
+        tokio::task::yield_now().await;
+        assert_eq!(store.failures_left(), WRITE_ATTEMPTS as usize - 1);
+        // The queue has all its room while the worker holds on to what it cannot write.
+        log_records(&log, QUEUE_RECORDS + 1);
+        assert_eq!(log.dropped(), 1);
         writes.recv().await.unwrap();
         log.shutdown().await
     };
     assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
-    assert_eq!(store.batches(), [2]);
-    assert_eq!(log.dropped(), BATCH_RECORDS as u64);
+    assert_eq!(store.batches(), [QUEUE_RECORDS]);
+    assert_eq!(log.dropped(), HALF_FULL as u64 + 1);
+}
+
+/// Counts how often it is called.
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_worker_is_woken_by_the_first_record_and_by_the_one_that_makes_the_queue_half_full() {
+    let (store, _writes) = BatchStore::failing(0);
+    let (log, worker) = UsageLog::new(store.clone());
+    let counted = Arc::new(Wakes::default());
+    let waker = Waker::from(Arc::clone(&counted));
+    let mut context = Context::from_waker(&waker);
+    let mut run = Box::pin(worker.run());
+    for round in 0..2 {
+        for (records, woken) in [(1, 1), (HALF_FULL - 2, 1), (1, 2)] {
+            assert!(run.as_mut().poll(&mut context).is_pending());
+            log_records(&log, records);
+            assert_eq!(counted.0.load(Ordering::Relaxed), 2 * round + woken, "{records}");
+        }
+        assert!(run.as_mut().poll(&mut context).is_pending());
+    }
+    assert_eq!(store.batches(), [HALF_FULL; 2]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,6 +198,18 @@ async fn two_shutdowns_at_once_are_both_answered_and_a_later_one_is_told() {
     assert_eq!(log.shutdown().await, Err(ShutdownError::WorkerGone));
     log_records(&log, 2);
     assert_eq!(log.dropped(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_was_cancelled_takes_nothing_and_is_not_waited_for() {
+    let (store, _writes) = BatchStore::failing(0);
+    let (log, worker) = UsageLog::new(store.clone());
+    let (asked, ()) = join(log.shutdown(), async { drop(worker) }).await;
+    assert_eq!(asked, Err(ShutdownError::WorkerGone));
+    assert_eq!(log.shutdown().await, Err(ShutdownError::WorkerGone));
+    log_records(&log, 1);
+    assert_eq!(log.dropped(), 1);
+    assert_eq!(store.batches(), [0; 0]);
 }
 
 #[tokio::test(start_paused = true)]
