@@ -2,7 +2,7 @@
 //! and are used again: one that rings too early is moved to when it should.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -31,9 +31,9 @@ impl Alarms {
         self.limit
     }
 
-    /// What the future gives; `None` if that takes too long.
-    pub(super) async fn bound<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        let mut future = pin!(future);
+    /// What the future gives; `None` if that takes too long. Borrowed, as a future that is handed over is stored once
+    /// more here.
+    pub(super) async fn bound<T>(&self, mut future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         let ends = Instant::now() + self.limit;
         let mut alarm = None;
         let outcome = poll_fn(|cx| {
@@ -71,13 +71,15 @@ impl Alarms {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(10);
 
     async fn waited(alarms: &Alarms, wait: Duration) -> (Option<()>, Duration) {
         let began = Instant::now();
-        let outcome = alarms.bound(tokio::time::sleep(wait)).await;
+        let outcome = alarms.bound(pin!(tokio::time::sleep(wait))).await;
         (outcome, began.elapsed())
     }
 
@@ -99,7 +101,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_needs_no_wait_needs_no_alarm() {
         let alarms = Alarms::new(LIMIT);
-        assert_eq!(alarms.bound(std::future::ready(7)).await, Some(7));
+        assert_eq!(alarms.bound(pin!(std::future::ready(7))).await, Some(7));
         assert!(alarms.idle.lock().is_empty());
     }
 

@@ -55,8 +55,8 @@ impl HostBody {
         }
     }
 
-    /// The whole body, at most `limit` bytes of it.
-    pub(super) async fn collect(mut self, limit: usize) -> Result<Bytes, TurnError> {
+    /// The whole body, or what is left of it, at most `limit` bytes.
+    pub(super) async fn collect(&mut self, limit: usize) -> Result<Bytes, TurnError> {
         let Some(first) = poll_fn(|cx| self.poll_bytes(cx)).await else { return Ok(Bytes::new()) };
         let first = first?;
         if self.arriving.is_over() && first.len() <= limit {

@@ -70,7 +70,7 @@ impl Host {
     }
 
     /// A proxy's login page or a web server's welcome, where a model was expected.
-    pub(super) async fn sent_a_page(&self, body: HostBody) -> TurnError {
+    pub(super) async fn sent_a_page(&self, body: &mut HostBody) -> TurnError {
         let page = body.collect(MAX_PAGE_BYTES).await.unwrap_or_default();
         let page = String::from_utf8_lossy(&page);
         let shown: String =

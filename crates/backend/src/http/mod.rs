@@ -16,6 +16,7 @@ mod retry;
 mod splice;
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,7 +134,7 @@ impl Inner {
     async fn answer(&self, asked: &Prepared) -> Result<Answer, TurnError> {
         let mut tried = 0;
         loop {
-            let attempt = self.alarms.bound(self.attempt(asked)).await;
+            let attempt = self.alarms.bound(pin!(self.attempt(asked))).await;
             let error = match attempt.unwrap_or_else(|| Err(self.host.silent_for(self.alarms.limit()))) {
                 Ok(body) => {
                     let upstream = Arc::clone(&self.host.name);
@@ -155,23 +156,32 @@ impl Inner {
             Delivery::Whole => "application/json",
             Delivery::Stream(_) => "text/event-stream",
         };
-        let Answered { head, body } = self.send(&self.turns, asked, accept).await?;
+        let answered = self.send(&self.turns, asked, accept).await?;
+        self.begin(answered, asked).await
+    }
+
+    /// An answer up to its first event. A step of its own, so that its state takes the place of the last one's.
+    async fn begin(
+        &self,
+        Answered { head, body }: Answered,
+        asked: &Prepared,
+    ) -> Result<Translated<AnswerBody>, TurnError> {
         let mut losses = asked.losses.clone();
         let form = head.form(asked.delivery);
-        let body = HostBody::new(body, &self.host, self.timeouts.idle);
+        let mut body = HostBody::new(body, &self.host, self.timeouts.idle);
         let value = match (form, &asked.mode) {
-            (ReplyForm::Html, _) => return Err(Box::pin(self.host.sent_a_page(body)).await),
+            (ReplyForm::Html, _) => return Err(Box::pin(self.host.sent_a_page(&mut body)).await),
             (ReplyForm::Stream, Mode::Relay) if asked.is_stream() => {
-                let mut relay = HostRelay::new(body, self.dialect.meter());
+                let mut relay = Box::new(HostRelay::new(body, self.dialect.meter()));
                 poll_fn(|cx| relay.poll_first(cx)).await?;
-                AnswerBody::Relay(Box::new(relay))
+                AnswerBody::Relay(relay)
             }
             (ReplyForm::Stream, mode) => {
-                let mut events = HostEvents::new(body, self.dialect.reply_reader(), mode.calls());
+                let mut events = Box::pin(HostEvents::new(body, self.dialect.reply_reader(), mode.calls()));
                 poll_fn(|cx| events.poll_first(cx)).await?;
-                AnswerBody::Events(Box::pin(events))
+                AnswerBody::Events(events)
             }
-            (ReplyForm::Whole, Mode::Relay) if !asked.is_stream() => self.relay_whole(body).await?,
+            (ReplyForm::Whole, Mode::Relay) if !asked.is_stream() => self.relay_whole(&mut body).await?,
             (ReplyForm::Whole, mode) => {
                 let bytes = body.collect(MAX_WHOLE_BYTES).await?;
                 let reply = self.dialect.read_reply(&bytes)?;
@@ -184,7 +194,7 @@ impl Inner {
         Ok(Translated { value, losses })
     }
 
-    async fn relay_whole(&self, body: HostBody) -> Result<AnswerBody, TurnError> {
+    async fn relay_whole(&self, body: &mut HostBody) -> Result<AnswerBody, TurnError> {
         let bytes = body.collect(MAX_WHOLE_BYTES).await?;
         let reading = self.dialect.measure(&bytes);
         if let Some(error) = reading.error {
@@ -204,7 +214,7 @@ impl Inner {
         }
         let prepared = prepare::prepare(self.dialect, turn)?;
         let answered = self.send(to, &prepared, "application/json").await?;
-        let body = HostBody::new(answered.body, &self.host, self.timeouts.idle);
+        let mut body = HostBody::new(answered.body, &self.host, self.timeouts.idle);
         let bytes = body.collect(MAX_ERROR_BYTES).await?;
         let counted: Counted = serde_json::from_slice(&bytes)
             .map_err(|error| self.host.spoke_rubbish("a token count").caused_by(error))?;
@@ -230,7 +240,7 @@ impl Inner {
         if head.status.is_redirection() {
             return self.host.redirected(head.location.as_deref());
         }
-        let body = HostBody::new(body, &self.host, failure::MAX_ERROR_WAIT);
+        let mut body = HostBody::new(body, &self.host, failure::MAX_ERROR_WAIT);
         // A body that breaks off still leaves the status, which says the most.
         let bytes = body.collect(MAX_ERROR_BYTES).await.unwrap_or_default();
         let mut error = self.dialect.read_error(head.status.as_u16(), &bytes);

@@ -53,15 +53,15 @@ impl Prepared {
 pub(super) enum Mode {
     /// The client speaks the host's dialect and sees its bytes.
     Relay,
-    /// The reply is read; calls get their client's form back.
-    Translate(ClientCalls),
+    /// The reply is read; calls get their client's form back. In a box, for turns that need none.
+    Translate(Box<ClientCalls>),
 }
 
 impl Mode {
     pub(super) fn calls(&self) -> ClientCalls {
         match self {
             Self::Relay => ClientCalls::default(),
-            Self::Translate(calls) => calls.clone(),
+            Self::Translate(calls) => ClientCalls::clone(calls),
         }
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn prepare(dialect: &dyn UpstreamDialect, turn: &Turn) -> Result<Prep
             ),
         ));
     };
-    let mode = Mode::Translate(ClientCalls::new(written.names, &turn.request));
+    let mode = Mode::Translate(Box::new(ClientCalls::new(written.names, &turn.request)));
     Ok(Prepared { id, delivery, body, losses: written.losses, mode, headers })
 }
 
