@@ -84,7 +84,7 @@ async fn measure(stage: &Stage, row: &Row, effort: Effort) -> Result<RowResult, 
     gateway.cpu(row, warm_up).await?;
     relay.cpu(row, warm_up).await?;
     let mut rounds = Vec::new();
-    for number in 0..effort.rounds {
+    for number in 0..effort.rounds * row.rounds_for_one() {
         // Who goes first changes, so that neither always finds the machine warmer.
         let (relay, gateway) = if number % 2 == 0 {
             let relay = relay.turn(stage, row, effort).await?;
