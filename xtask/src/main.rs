@@ -10,6 +10,7 @@
 mod agent;
 mod bench;
 mod cargo;
+mod checkers;
 mod claude;
 mod command;
 mod corpus;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::{self, cargo};
+use crate::checkers::{Checker, DEPENDENCIES, SPELLING};
 use crate::command::TestExtent;
 use crate::report::{Outcome, Report};
 use crate::{agent, claude, prompted, sdk, tidy};
@@ -19,14 +20,13 @@ pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
     report.step("clippy", || {
         plain(root, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
     });
-    if_installed(Command::new("typos").current_dir(root), "spelling", &mut report);
     match extent {
         TestExtent::Quick => {
             report.step("unit tests", || tests(root, &["--workspace", "--lib", "--bins"]));
         }
         TestExtent::Full => {
-            let mut deny = cargo(root, &["deny", "check", "--hide-inclusion-graph"]);
-            if_installed(&mut deny, "dependencies", &mut report);
+            report.step("spelling", || Outcome::plain(check(root, SPELLING, &[])));
+            report.step("dependencies", || Outcome::plain(check(root, DEPENDENCIES, &DEPENDENCY_CHECKS)));
             report.step("Claude Code", || Outcome::plain(claude::install_if_missing(root)));
             report.step("tests", || tests(root, &["--workspace", "--all-targets"]));
             report.step("doc tests", || {
@@ -69,13 +69,12 @@ fn has_nextest(root: &Path) -> bool {
     is_there(&mut cargo(root, &["nextest", "--version"]))
 }
 
-/// A step for a tool that takes long to install and that not everybody has.
-fn if_installed(tool: &mut Command, step: &'static str, report: &mut Report) {
-    let mut question = Command::new(tool.get_program());
-    question.args(tool.get_args().take_while(|argument| *argument != "check")).arg("--version");
-    if is_there(&mut question) {
-        report.step(step, || Outcome::plain(cargo::run(tool)));
-    }
+/// All but known weaknesses, whose list is on the internet: `cargo deny check advisories` asks for it.
+const DEPENDENCY_CHECKS: [&str; 6] = ["--log-level", "error", "check", "bans", "licenses", "sources"];
+
+fn check(root: &Path, checker: Checker, arguments: &[&str]) -> Result<(), String> {
+    checker.install_if_missing(root)?;
+    cargo::run(checker.command(root).args(arguments))
 }
 
 fn is_there(question: &mut Command) -> bool {
