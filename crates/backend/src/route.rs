@@ -17,11 +17,14 @@ use crate::prompted::Prompted;
 use crate::turn::{Answer, Backend, Turn, Unread};
 
 /// Finds who answers. Each worker has its own, and with it its own connections.
+#[derive(Default)]
 pub struct Router {
     exact: HashMap<String, Arc<Route>, RandomState>,
     patterns: Vec<(ModelPattern, Arc<Route>)>,
     /// The exact names in the operator's order.
     names: Vec<String>,
+    /// Those in which some model's requests may go unread.
+    unread: Vec<DialectId>,
 }
 
 impl Router {
@@ -32,7 +35,7 @@ impl Router {
             upstreams.insert(&upstream.name, Arc::new(Upstream::new(upstream, tls)?));
         }
         let demo: Arc<dyn Backend> = Arc::new(Demo::new());
-        let mut router = Self { exact: HashMap::default(), patterns: Vec::new(), names: Vec::new() };
+        let mut router = Self::default();
         for model in &config.models {
             let secret = config.trigger_secret.as_ref();
             let targets = model.targets.iter().map(|target| {
@@ -65,12 +68,19 @@ impl Router {
         found.map(Arc::clone).ok_or_else(|| self.unknown(model))
     }
 
+    /// Whether requests in this dialect may go unread to any of the models: where to none, nobody need look at them.
+    pub fn passes_on(&self, dialect: DialectId) -> bool {
+        self.unread.contains(&dialect)
+    }
+
     /// The models that go by a name of their own, in the operator's order. Patterns name no model.
     pub fn models(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
     fn add(&mut self, model: &ModelRoute, route: Arc<Route>) {
+        let dialect = route.only().and_then(|target| target.backend.dialect());
+        self.unread.extend(dialect.filter(|dialect| !self.unread.contains(dialect)));
         if !model.pattern.is_exact() {
             self.patterns.push((model.pattern.clone(), route));
             return;
@@ -139,7 +149,7 @@ impl RouteTarget {
 impl Route {
     /// Begins the turn at the first target that gives a first event.
     pub fn start(self: &Arc<Self>, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
-        if let [only] = self.targets.as_slice() {
+        if let Some(only) = self.only() {
             return only.backend.start(Turn { model: only.model.clone(), ..turn });
         }
         let route = Arc::clone(self);
@@ -171,8 +181,13 @@ impl Route {
     /// Begins a turn whose request nobody has read. `None` where it must be, as for several targets: they may speak
     /// different dialects.
     pub fn pass_on(&self, request: Unread) -> Option<BoxFuture<'static, Result<Answer, TurnError>>> {
+        let only = self.only()?;
+        only.backend.pass_on(Unread { model: only.model.clone(), ..request })
+    }
+
+    fn only(&self) -> Option<&RouteTarget> {
         match self.targets.as_slice() {
-            [only] => only.backend.pass_on(Unread { model: only.model.clone(), ..request }),
+            [only] => Some(only),
             _ => None,
         }
     }
@@ -223,5 +238,48 @@ fn concerns_only_this_target(error: &TurnError) -> bool {
         | ErrorKind::Unavailable
         | ErrorKind::Timeout
         | ErrorKind::Overloaded => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use toolgate_dialect::{anthropic_messages, openai_chat};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::agent::{DenyAll, NoRecords};
+    use crate::config::UpstreamConfig;
+
+    #[test]
+    fn requests_go_unread_only_to_the_one_host_that_speaks_their_dialect() {
+        let upstream = |name: &str, dialect| {
+            UpstreamConfig::new(name, dialect, http::Uri::from_static("http://127.0.0.1:1/v1"))
+        };
+        let model = |name: &str, upstreams: &[&str]| ModelRoute {
+            pattern: ModelPattern::new(name),
+            targets: upstreams
+                .iter()
+                .map(|name| Target { via: Via::Upstream(UpstreamName::new(*name)), model: None })
+                .collect(),
+            tools: Tools::Native,
+        };
+        let config = BackendConfig {
+            upstreams: vec![upstream("chat", "openai-chat"), upstream("claude", "anthropic-messages")],
+            models: vec![model("one", &["chat"]), model("either", &["claude", "chat"])],
+            ..BackendConfig::default()
+        };
+        let agents = Agents::new(&[], Arc::new(NoRecords), |_| Arc::new(DenyAll)).unwrap();
+        let router = Router::assemble(&config, &Tls::load().unwrap(), &agents).unwrap();
+        assert!(router.passes_on(openai_chat::ID));
+        assert!(!router.passes_on(anthropic_messages::ID));
+        let is_passed_on = |model: &str, dialect| {
+            let (body, headers) = (Bytes::from_static(b"{}"), Arc::new([]));
+            let request = Unread { id: Uuid::nil(), dialect, body, model: None, headers };
+            router.find(model).unwrap().pass_on(request).is_some()
+        };
+        assert!(is_passed_on("one", openai_chat::ID));
+        assert!(!is_passed_on("one", anthropic_messages::ID));
+        assert!(!is_passed_on("either", openai_chat::ID));
     }
 }

@@ -30,7 +30,7 @@ const REQUEST: Shape = Object(&[
     Field::optional("metadata", Object(&[Field::optional("user_id", Text)])),
 ]);
 
-/// Closed, because a message that holds results has no place for unknown fields.
+/// Closed, because a message that holds results has no place for unknown fields, and no field may come twice.
 const MESSAGE: Shape = Tagged(
     "role",
     &[
@@ -55,7 +55,6 @@ const GIVEN_OR_RESULT: Shape = Tagged(
         (
             "tool_result",
             Object(&[
-                Field::needed("type", Text),
                 Field::needed("tool_use_id", ResultId),
                 Field::optional("content", OneOf(&[Text, List(&GIVEN)])),
                 Field::optional("is_error", Flag),
@@ -76,27 +75,19 @@ const SAID: Shape = Tagged(
         (
             "tool_use",
             Object(&[
-                Field::needed("type", Text),
                 Field::needed("id", CallId),
                 Field::needed("name", Text),
                 Field::optional("input", Any),
             ]),
         ),
-        (
-            "thinking",
-            Object(&[
-                Field::needed("type", Text),
-                Field::needed("thinking", Text),
-                Field::optional("signature", Text),
-            ]),
-        ),
-        ("redacted_thinking", Object(&[Field::needed("type", Text), Field::needed("data", Text)])),
+        ("thinking", Object(&[Field::needed("thinking", Text), Field::optional("signature", Text)])),
+        ("redacted_thinking", Object(&[Field::needed("data", Text)])),
     ],
 );
 
-const TEXT_BLOCK: Shape = Object(&[Field::needed("type", Text), Field::needed("text", Text)]);
+const TEXT_BLOCK: Shape = Object(&[Field::needed("text", Text)]);
 
-const MEDIA_BLOCK: Shape = Object(&[Field::needed("type", Text)]);
+const MEDIA_BLOCK: Shape = Object(&[]);
 
 const TOOL: Shape = Object(&[
     Field::never_null("type", Word(&["custom"])),
@@ -112,19 +103,11 @@ const CHOICE: Shape = Tagged(
         ("auto", CHOICE_FIELDS),
         ("any", CHOICE_FIELDS),
         ("none", CHOICE_FIELDS),
-        (
-            "tool",
-            Object(&[
-                Field::needed("type", Text),
-                Field::needed("name", Text),
-                Field::optional("disable_parallel_tool_use", Flag),
-            ]),
-        ),
+        ("tool", Object(&[Field::needed("name", Text), Field::optional("disable_parallel_tool_use", Flag)])),
     ],
 );
 
-const CHOICE_FIELDS: Shape =
-    Object(&[Field::needed("type", Text), Field::optional("disable_parallel_tool_use", Flag)]);
+const CHOICE_FIELDS: Shape = Object(&[Field::optional("disable_parallel_tool_use", Flag)]);
 
 /// The model of a request that can be relayed unread.
 pub(super) fn model(body: &[u8]) -> Option<&str> {

@@ -17,7 +17,7 @@ mod exchange;
 pub mod explain;
 pub mod streams;
 
-pub use exchange::{Exchange, Verdict, examine};
+pub use exchange::{Exchange, Verdict, examine, wrongly_unread};
 
 use std::sync::Arc;
 

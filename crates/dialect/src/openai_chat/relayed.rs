@@ -41,7 +41,6 @@ const MESSAGE: Shape = Tagged(
         (
             "assistant",
             Object(&[
-                Field::needed("role", Text),
                 Field::optional("content", CONTENT),
                 Field::optional("refusal", Text),
                 Field::optional("reasoning_content", Any),
@@ -50,34 +49,21 @@ const MESSAGE: Shape = Tagged(
                 Field::optional("function_call", Never),
             ]),
         ),
-        (
-            "tool",
-            Object(&[
-                Field::needed("role", Text),
-                Field::needed("tool_call_id", ResultId),
-                Field::optional("content", CONTENT),
-            ]),
-        ),
+        ("tool", Object(&[Field::needed("tool_call_id", ResultId), Field::optional("content", CONTENT)])),
         ("system", PLAIN_MESSAGE),
         ("developer", PLAIN_MESSAGE),
     ],
 );
 
-const PLAIN_MESSAGE: Shape = Object(&[Field::needed("role", Text), Field::optional("content", CONTENT)]);
+const PLAIN_MESSAGE: Shape = Object(&[Field::optional("content", CONTENT)]);
 
 const CONTENT: Shape = OneOf(&[Text, List(&PART)]);
 
 const PART: Shape = Tagged(
     "type",
     &[
-        ("text", Object(&[Field::needed("type", Text), Field::needed("text", Text)])),
-        (
-            "image_url",
-            Object(&[
-                Field::needed("type", Text),
-                Field::needed("image_url", Object(&[Field::needed("url", Text)])),
-            ]),
-        ),
+        ("text", Object(&[Field::needed("text", Text)])),
+        ("image_url", Object(&[Field::needed("image_url", Object(&[Field::needed("url", Text)]))])),
     ],
 );
 
@@ -103,22 +89,19 @@ const TOOL: Shape = Object(&[
 const FORMAT: Shape = Tagged(
     "type",
     &[
-        ("text", Object(&[Field::needed("type", Text)])),
-        ("json_object", Object(&[Field::needed("type", Text)])),
+        ("text", Object(&[])),
+        ("json_object", Object(&[])),
         (
             "json_schema",
-            Object(&[
-                Field::needed("type", Text),
-                Field::needed(
-                    "json_schema",
-                    Object(&[
-                        Field::optional("name", Text),
-                        Field::optional("description", Text),
-                        Field::optional("schema", Any),
-                        Field::optional("strict", Flag),
-                    ]),
-                ),
-            ]),
+            Object(&[Field::needed(
+                "json_schema",
+                Object(&[
+                    Field::optional("name", Text),
+                    Field::optional("description", Text),
+                    Field::optional("schema", Any),
+                    Field::optional("strict", Flag),
+                ]),
+            )]),
         ),
     ],
 );

@@ -1,6 +1,10 @@
 //! Whether a text has the shape that a reader takes, told without building anything. Shapes are tables, one for each
 //! dialect; they hold what is usual, so a text that does not fit may still be a good one.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::{Skim, Writing, once};
 
 /// What a value may be.
@@ -35,7 +39,7 @@ pub(crate) enum Shape {
     Object(&'static [Field]),
     /// An object that has no other fields.
     Closed(&'static [Field]),
-    /// One of these objects, told apart by the word in the field of this name.
+    /// One of these objects, told apart by the word in the first field of this name.
     Tagged(&'static str, &'static [(&'static str, Shape)]),
     /// One of these values, told apart by their first letters.
     OneOf(&'static [Shape]),
@@ -50,31 +54,33 @@ pub(crate) struct Field {
 
 #[derive(PartialEq)]
 enum Need {
-    Always,
-    Seldom,
-    /// Nor need it be there, but then it is not `null`.
-    SeldomButNeverNull,
+    Needed,
+    Optional,
+    NeverNull,
 }
 
 impl Field {
     /// A field that must be there.
     pub(crate) const fn needed(name: &'static str, shape: Shape) -> Self {
-        Self { name, shape, need: Need::Always }
+        Self { name, shape, need: Need::Needed }
     }
 
     /// A field that may be missing; `null` says no more than that.
     pub(crate) const fn optional(name: &'static str, shape: Shape) -> Self {
-        Self { name, shape, need: Need::Seldom }
+        Self { name, shape, need: Need::Optional }
     }
 
     /// A field that may be missing but is not `null`.
     pub(crate) const fn never_null(name: &'static str, shape: Shape) -> Self {
-        Self { name, shape, need: Need::SeldomButNeverNull }
+        Self { name, shape, need: Need::NeverNull }
     }
 }
 
-/// The model that a request names, if it is of this shape.
+/// The model that a request names, if it is of this shape and asks for a whole reply.
 pub(crate) fn model_of<'t>(body: &'t [u8], shape: &Shape) -> Option<&'t str> {
+    if seems_to_stream(body) {
+        return None;
+    }
     let text = std::str::from_utf8(body).ok()?;
     let mut seen = Seen::default();
     let mut skim = Skim { text, at: 0 };
@@ -82,6 +88,16 @@ pub(crate) fn model_of<'t>(body: &'t [u8], shape: &Shape) -> Option<&'t str> {
     skim.fit(shape, &mut seen)?;
     skim.pass_blanks();
     seen.model.filter(|_| skim.at == text.len())
+}
+
+/// Whether a stream may be asked for. Most clients do so, often at the end of a long request, which would be gone
+/// through in vain; to look for the word takes a tenth of that.
+fn seems_to_stream(body: &[u8]) -> bool {
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"stream\""));
+    NAME.find_iter(body).any(|at| {
+        let value = body[at + NAME.needle().len()..].iter().find(|byte| !b": \t\r\n".contains(byte));
+        value == Some(&b't')
+    })
 }
 
 /// What was met on the way.
@@ -152,12 +168,12 @@ impl<'t> Skim<'t> {
             }
             met |= bit;
             let Field { name: _, shape, need } = &fields[at];
-            if *need == Need::Seldom && skim.peek() == Some(b'n') {
+            if *need == Need::Optional && skim.peek() == Some(b'n') {
                 return skim.pass_word(b"null");
             }
             skim.fit(shape, seen)
         })?;
-        let is_whole = |(at, field): (usize, &Field)| field.need != Need::Always || met & 1 << at != 0;
+        let is_whole = |(at, field): (usize, &Field)| field.need != Need::Needed || met & 1 << at != 0;
         fields.iter().enumerate().all(is_whole).then_some(())
     }
 

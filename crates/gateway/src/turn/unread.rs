@@ -30,6 +30,9 @@ pub(super) fn pass_on(
 ) -> Option<PassedOn> {
     let Asking { api, caller, headers, session: _, checked: _ } = asking;
     let dialect = api.dialect();
+    if !worker.router.passes_on(dialect.id()) {
+        return None;
+    }
     let model = dialect.skim_request(body)?;
     caller.check_model(model).ok()?;
     let route = worker.router.find(model).ok()?;
