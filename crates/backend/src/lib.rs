@@ -30,6 +30,5 @@ pub use nearest::nearest;
 pub use pattern::ModelPattern;
 pub use route::{Route, Router};
 pub use turn::{
-    Answer, AnswerBody, Backend, Batch, EventStream, RelayStream, Rescues, SessionSlot, Turn, Unread,
-    WholeBody,
+    Answer, AnswerBody, Backend, Batch, EventStream, RelayStream, Rescues, SessionSlot, Turn, WholeBody,
 };

@@ -14,7 +14,7 @@ use crate::http::{AssembleError, Tls, Upstream};
 use crate::nearest::nearest;
 use crate::pattern::ModelPattern;
 use crate::prompted::Prompted;
-use crate::turn::{Answer, Backend, Turn, Unread};
+use crate::turn::{Answer, Backend, Turn};
 
 /// Finds who answers. Each worker has its own, and with it its own connections.
 #[derive(Default)]
@@ -23,8 +23,6 @@ pub struct Router {
     patterns: Vec<(ModelPattern, Arc<Route>)>,
     /// The exact names in the operator's order.
     names: Vec<String>,
-    /// Those in which some model's requests may go unread.
-    unread: Vec<DialectId>,
 }
 
 impl Router {
@@ -68,19 +66,12 @@ impl Router {
         found.map(Arc::clone).ok_or_else(|| self.unknown(model))
     }
 
-    /// Whether requests in this dialect may go unread to any of the models: where to none, nobody need look at them.
-    pub fn passes_on(&self, dialect: DialectId) -> bool {
-        self.unread.contains(&dialect)
-    }
-
     /// The models that go by a name of their own, in the operator's order. Patterns name no model.
     pub fn models(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
     fn add(&mut self, model: &ModelRoute, route: Arc<Route>) {
-        let dialect = route.only().and_then(|target| target.backend.dialect());
-        self.unread.extend(dialect.filter(|dialect| !self.unread.contains(dialect)));
         if !model.pattern.is_exact() {
             self.patterns.push((model.pattern.clone(), route));
             return;
@@ -178,13 +169,6 @@ impl Route {
         })
     }
 
-    /// Begins a turn whose request nobody has read. `None` where it must be, as for several targets: they may speak
-    /// different dialects.
-    pub fn pass_on(&self, request: Unread) -> Option<BoxFuture<'static, Result<Answer, TurnError>>> {
-        let only = self.only()?;
-        only.backend.pass_on(Unread { model: only.model.clone(), ..request })
-    }
-
     fn only(&self) -> Option<&RouteTarget> {
         match self.targets.as_slice() {
             [only] => Some(only),
@@ -238,48 +222,5 @@ fn concerns_only_this_target(error: &TurnError) -> bool {
         | ErrorKind::Unavailable
         | ErrorKind::Timeout
         | ErrorKind::Overloaded => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-    use toolgate_dialect::{anthropic_messages, openai_chat};
-    use uuid::Uuid;
-
-    use super::*;
-    use crate::agent::{DenyAll, NoRecords};
-    use crate::config::UpstreamConfig;
-
-    #[test]
-    fn requests_go_unread_only_to_the_one_host_that_speaks_their_dialect() {
-        let upstream = |name: &str, dialect| {
-            UpstreamConfig::new(name, dialect, http::Uri::from_static("http://127.0.0.1:1/v1"))
-        };
-        let model = |name: &str, upstreams: &[&str]| ModelRoute {
-            pattern: ModelPattern::new(name),
-            targets: upstreams
-                .iter()
-                .map(|name| Target { via: Via::Upstream(UpstreamName::new(*name)), model: None })
-                .collect(),
-            tools: Tools::Native,
-        };
-        let config = BackendConfig {
-            upstreams: vec![upstream("chat", "openai-chat"), upstream("claude", "anthropic-messages")],
-            models: vec![model("one", &["chat"]), model("either", &["claude", "chat"])],
-            ..BackendConfig::default()
-        };
-        let agents = Agents::new(&[], Arc::new(NoRecords), |_| Arc::new(DenyAll)).unwrap();
-        let router = Router::assemble(&config, &Tls::load().unwrap(), &agents).unwrap();
-        assert!(router.passes_on(openai_chat::ID));
-        assert!(!router.passes_on(anthropic_messages::ID));
-        let is_passed_on = |model: &str, dialect| {
-            let (body, headers) = (Bytes::from_static(b"{}"), Arc::new([]));
-            let request = Unread { id: Uuid::nil(), dialect, body, model: None, headers };
-            router.find(model).unwrap().pass_on(request).is_some()
-        };
-        assert!(is_passed_on("one", openai_chat::ID));
-        assert!(!is_passed_on("one", anthropic_messages::ID));
-        assert!(!is_passed_on("either", openai_chat::ID));
     }
 }

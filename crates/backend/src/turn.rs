@@ -19,11 +19,6 @@ pub trait Backend: Send + Sync {
     /// Dropping the future, or what it gave, cancels the turn at once (T20).
     fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>>;
 
-    /// Begins a turn whose request nobody has read, as [`Backend::start`] does; `None` where it must be read.
-    fn pass_on(&self, _request: Unread) -> Option<BoxFuture<'static, Result<Answer, TurnError>>> {
-        None
-    }
-
     /// How many input tokens the request has, asked of who knows; `None` where nobody can be asked.
     fn count_tokens(&self, turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>>;
 
@@ -58,21 +53,6 @@ pub struct Turn {
     pub caller: Arc<str>,
     /// The session, where the back end keeps one.
     pub session: SessionSlot,
-}
-
-/// A request for a whole reply, in the dialect of its host, which gets it as it is.
-#[derive(Clone, Debug)]
-pub struct Unread {
-    /// Ours, for logs on both sides.
-    pub id: Uuid,
-    /// The dialect the client asked in.
-    pub dialect: DialectId,
-    /// The body as the client sent it.
-    pub body: Bytes,
-    /// The model's name at the back end, where it differs from the client's.
-    pub model: Option<ModelName>,
-    /// Headers that mean something to a host of the client's dialect.
-    pub headers: Arc<[(HeaderName, HeaderValue)]>,
 }
 
 /// The session a client names (E3), and the one its turn turned out to be in. Told as soon as it is known, so that

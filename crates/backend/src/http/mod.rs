@@ -36,7 +36,7 @@ use self::pool::{Answered, Pool};
 use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
 use crate::config::{Retry, Timeouts, UpstreamConfig};
-use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn, Unread, WholeBody};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn, WholeBody};
 
 pub(crate) use self::calls::ClientCalls;
 pub use self::client::{AssembleError, Tls};
@@ -100,15 +100,6 @@ impl Backend for Upstream {
             let prepared = prepare::prepare(inner.dialect, &turn)?;
             inner.answer(&prepared).await
         })
-    }
-
-    fn pass_on(&self, request: Unread) -> Option<BoxFuture<'static, Result<Answer, TurnError>>> {
-        if request.dialect != self.inner.dialect.id() {
-            return None;
-        }
-        let prepared = Prepared::unread(request)?;
-        let inner = Arc::clone(&self.inner);
-        Some(Box::pin(async move { inner.answer(&prepared).await }))
     }
 
     // T35

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::calls::ClientCalls;
 use super::splice::replace_model;
-use crate::turn::{Turn, Unread};
+use crate::turn::Turn;
 
 /// A request ready to be sent, as often as it takes.
 pub(super) struct Prepared {
@@ -24,22 +24,6 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// A request that goes on as it is. `None` where it names no model, though the host knows it by another name.
-    pub(super) fn unread(Unread { id, dialect: _, body, model, headers }: Unread) -> Option<Self> {
-        let body = match model {
-            Some(model) => replace_model(&body, model.as_str())?,
-            None => body,
-        };
-        Some(Self {
-            id,
-            delivery: Delivery::Whole,
-            body,
-            losses: Losses::default(),
-            mode: Mode::Relay,
-            headers: Some(headers),
-        })
-    }
-
     pub(super) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
         self.headers.as_deref().unwrap_or_default()
     }

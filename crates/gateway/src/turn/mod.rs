@@ -7,10 +7,8 @@ mod prepare;
 mod record;
 mod samples;
 mod stream;
-mod unread;
 mod whole;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -130,19 +128,6 @@ async fn reply(
     body: Bytes,
     record: &mut TurnRecord,
 ) -> Result<Reply, TurnError> {
-    match unread::pass_on(worker, asking, &body, record) {
-        Some(passed_on) => passed_on.reply(worker, asking, record).await,
-        // In a box of its own, as it is large: what a turn carries along is moved with it.
-        None => Box::pin(read_and_reply(worker, asking, body, record)).await,
-    }
-}
-
-async fn read_and_reply(
-    worker: &Arc<Worker>,
-    asking: &Asking,
-    body: Bytes,
-    record: &mut TurnRecord,
-) -> Result<Reply, TurnError> {
     let mut asked = prepare(worker, asking, body, record)?;
     if asked.turn.request.previous.is_some() {
         recall(worker, &asking.caller, &mut asked).await?;
@@ -198,7 +183,7 @@ async fn first_event(worker: &Worker, asked: &Asked, start: &mut Start) -> Optio
 
 /// Which request this answers, who did, and what was lost on the way, as far as it is known now.
 fn describe(reply: &mut TurnReply, record: &TurnRecord) {
-    if let Some(name) = record.upstream().and_then(upstream_value) {
+    if let Some(name) = record.upstream().and_then(|name| HeaderValue::from_str(name).ok()) {
         reply.fields.push((UPSTREAM, name));
     }
     if let Some(session) = record.session().and_then(|session| HeaderValue::from_str(session).ok()) {
@@ -208,24 +193,6 @@ fn describe(reply: &mut TurnReply, record: &TurnRecord) {
         reply.fields.push((LOSS, places));
     }
     reply.id = Some(record.id());
-}
-
-/// The name of an upstream as the value of a header. Most turns of a thread go where the last one went, so that one's
-/// value is kept.
-fn upstream_value(name: &Arc<str>) -> Option<HeaderValue> {
-    thread_local! {
-        static LAST: RefCell<Option<(Arc<str>, HeaderValue)>> = const { RefCell::new(None) };
-    }
-    LAST.with_borrow_mut(|last| {
-        if let Some((of, value)) = last
-            && Arc::ptr_eq(of, name)
-        {
-            return Some(value.clone());
-        }
-        let value = HeaderValue::from_str(name).ok()?;
-        *last = Some((Arc::clone(name), value.clone()));
-        Some(value)
-    })
 }
 
 /// Where something was lost, as far as it fits into a header.
@@ -257,18 +224,4 @@ fn unsaid(api: Api, error: &TurnError) -> Losses {
 /// What open replies are told when the gateway ends.
 fn going_away() -> TurnError {
     TurnError::new(ErrorKind::Unavailable, "the gateway is shutting down; send the request again in a moment")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_upstream_is_told_by_its_own_name_whoever_answered_before() {
-        let names: [Arc<str>; 4] = ["one".into(), "other".into(), "no\nheader".into(), "one".into()];
-        for turn in [0, 0, 1, 2, 1, 0, 3, 3, 2, 2, 0] {
-            let expected = HeaderValue::from_str(&names[turn]).ok();
-            assert_eq!(upstream_value(&names[turn]), expected);
-        }
-    }
 }

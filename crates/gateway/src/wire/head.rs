@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -45,8 +44,6 @@ pub(super) struct Head {
     /// With the fields that matter.
     pub(super) request: Request<()>,
     pub(super) body_bytes: usize,
-    /// Where the text says that.
-    pub(super) length_at: Range<usize>,
     /// The client wants no other request answered on this connection.
     pub(super) closes: bool,
     /// As it came, in memory of its own: it may be kept for long.
@@ -83,10 +80,7 @@ impl Head {
         for field in head.headers.iter() {
             let is = |name: &str| field.name.eq_ignore_ascii_case(name);
             if is("content-length") {
-                // Where it stands in the text, of which it is a part.
-                let start = field.value.as_ptr().addr() - text.as_ptr().addr();
-                let place = start..start + field.value.len();
-                if body_bytes.replace((length(field.value)?, place)).is_some() {
+                if body_bytes.replace(length(field.value)?).is_some() {
                     return None;
                 }
             } else if is("connection") {
@@ -102,8 +96,8 @@ impl Head {
                 request.headers_mut().append(name, value);
             }
         }
-        let (body_bytes, length_at) = body_bytes.filter(|(length, _)| *length <= max_body_bytes)?;
-        Some(Self { api, request, body_bytes, length_at, closes, text: text.clone() })
+        let body_bytes = body_bytes.filter(|length| *length <= max_body_bytes)?;
+        Some(Self { api, request, body_bytes, closes, text: text.clone() })
     }
 }
 

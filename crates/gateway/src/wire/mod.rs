@@ -6,7 +6,6 @@
 
 mod connection;
 mod head;
-mod known;
 mod rewound;
 
 use std::io;
@@ -18,7 +17,6 @@ use toolgate_state::UnixMillis;
 
 use self::connection::Connection;
 use self::head::Head;
-use self::known::KnownHead;
 use crate::http::{Peer, refuse};
 use crate::service::Worker;
 use crate::turn::{self, Asking, TurnReply};
@@ -28,36 +26,28 @@ pub(crate) use self::rewound::Rewound;
 /// Answers turns until the connection ends (`None`), or something else is asked that another server must answer.
 pub(crate) async fn serve(stream: TcpStream, worker: &Arc<Worker>, peer: Peer) -> Option<Rewound> {
     let mut connection = Connection::new(stream);
-    let mut known = KnownHead::default();
     let mut stopping = pin!(worker.tasks.stopping().cancelled());
     let max_body_bytes = worker.shared.limits.body_bytes;
     loop {
         connection.wait(stopping.as_mut()).await.ok()?;
-        let mut closes = false;
-        let answered = if let Some((asking, length)) = known.take(&mut connection.received, max_body_bytes) {
-            answer(worker, &mut connection, asking, length).await.ok()?
-        } else {
-            let Some(head) = Head::take(&mut connection.received, max_body_bytes) else {
-                return Some(connection.rewound(&[]));
-            };
-            closes = head.closes;
-            match worker.shared.door.open(&head.request, peer) {
-                Ok(caller) => {
-                    let asking = Arc::new(Asking::new(head.api, caller, head.request.headers()));
-                    known.remember(&head, &asking);
-                    answer(worker, &mut connection, asking, head.body_bytes).await.ok()?
-                }
-                // Whoever may not come in is not listened to for long.
-                Err(_) if connection.received.len() < head.body_bytes => {
-                    return Some(connection.rewound(&head.text));
-                }
-                Err(error) => {
-                    connection.body(head.body_bytes).await.ok()?;
-                    TurnReply::from(refuse(&head.request, &error))
-                }
+        let Some(head) = Head::take(&mut connection.received, max_body_bytes) else {
+            return Some(connection.rewound(&[]));
+        };
+        let answered = match worker.shared.door.open(&head.request, peer) {
+            Ok(caller) => {
+                let asking = Arc::new(Asking::new(head.api, caller, head.request.headers()));
+                answer(worker, &mut connection, asking, head.body_bytes).await.ok()?
+            }
+            // Whoever may not come in is not listened to for long.
+            Err(_) if connection.received.len() < head.body_bytes => {
+                return Some(connection.rewound(&head.text));
+            }
+            Err(error) => {
+                connection.body(head.body_bytes).await.ok()?;
+                TurnReply::from(refuse(&head.request, &error))
             }
         };
-        let is_last = closes || worker.tasks.stopping().is_cancelled();
+        let is_last = head.closes || worker.tasks.stopping().is_cancelled();
         let after = if is_last { After::Close } else { After::Stay };
         connection.send(answered, Sending { at: worker.shared.clock.now(), after }).await.ok()?;
         if is_last {
