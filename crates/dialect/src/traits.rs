@@ -7,12 +7,17 @@ use toolgate_model::{
     DialectId, Losses, Reply, ToolName, Translated, TurnError, TurnEvent, TurnRequest, Usage,
 };
 
+use crate::Peek;
 use crate::frame::SseFrame;
 
 /// A dialect as clients speak it to us.
 pub trait ClientDialect: Send + Sync {
     /// Its name.
     fn id(&self) -> DialectId;
+
+    /// Reads the fields that routing needs and skips the rest. Fails with the error [`ClientDialect::read_request`]
+    /// gives for a body that is not a JSON object.
+    fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError>;
 
     /// Reads a request body. What is wrong with it is said in the error, with the path of the field.
     fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {

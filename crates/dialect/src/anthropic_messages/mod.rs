@@ -27,8 +27,9 @@ mod tests;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
+use crate::peek::peek;
 use crate::{
-    ClientDialect, Meter, MeterReading, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
+    ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
     WrittenRequest, error_rest,
 };
 
@@ -47,6 +48,10 @@ pub struct AnthropicMessages;
 impl ClientDialect for AnthropicMessages {
     fn id(&self) -> DialectId {
         ID
+    }
+
+    fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError> {
+        peek(body).map_err(request::unreadable)
     }
 
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {

@@ -38,8 +38,9 @@ pub use stream_write::ChatWriter;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
+use crate::peek::peek;
 use crate::{
-    ClientDialect, Meter, MeterReading, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
+    ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
     WrittenRequest, error_rest,
 };
 
@@ -56,6 +57,10 @@ pub struct OpenAiChat;
 impl ClientDialect for OpenAiChat {
     fn id(&self) -> DialectId {
         ID
+    }
+
+    fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError> {
+        peek(body).map_err(request::unreadable)
     }
 
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
