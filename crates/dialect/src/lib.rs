@@ -20,7 +20,6 @@ pub mod openai_chat;
 pub mod openai_responses;
 mod peek;
 pub mod registry;
-mod skim;
 mod tool_schema;
 mod traits;
 

@@ -31,10 +31,6 @@ pub trait ClientDialect: Send + Sync {
     /// yet. When they are, [`ClientDialect::pair`] has its say.
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError>;
 
-    /// The model of a request that a host of this dialect can be given as it is: one for a whole reply that
-    /// [`ClientDialect::read_request`] would take without a loss. `None` says no more than that it must be read.
-    fn skim_request<'b>(&self, body: &'b [u8]) -> Option<&'b str>;
-
     /// Refuses, or mends and reports, results that answer no call of the request.
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError>;
 

@@ -10,7 +10,6 @@ mod count;
 mod error;
 mod media;
 mod meter;
-mod relayed;
 mod reply;
 mod request;
 mod request_write;
@@ -33,7 +32,7 @@ use crate::{
     WrittenRequest, error_rest,
 };
 
-pub use count::{read_count, read_count_request, write_count, write_count_request};
+pub use count::{read_count_request, write_count};
 
 /// The dialect's name.
 pub const ID: DialectId = DialectId { name: "anthropic-messages", provider: "anthropic" };
@@ -56,10 +55,6 @@ impl ClientDialect for AnthropicMessages {
 
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         request::read(body)
-    }
-
-    fn skim_request<'b>(&self, body: &'b [u8]) -> Option<&'b str> {
-        relayed::model(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {

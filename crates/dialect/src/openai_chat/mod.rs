@@ -21,7 +21,6 @@ mod fields;
 mod host_model;
 mod marks;
 mod meter;
-mod relayed;
 mod reply;
 mod request;
 mod request_write;
@@ -65,10 +64,6 @@ impl ClientDialect for OpenAiChat {
 
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         request::read(body)
-    }
-
-    fn skim_request<'b>(&self, body: &'b [u8]) -> Option<&'b str> {
-        relayed::model(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
@@ -129,7 +124,7 @@ impl UpstreamDialect for OpenAiChat {
     }
 
     fn meter(&self) -> Box<dyn Meter> {
-        Box::new(meter::ChatMeter::default())
+        Box::new(meter::StreamMeter::default())
     }
 
     fn measure(&self, body: &[u8]) -> MeterReading {

@@ -54,11 +54,6 @@ impl ClientDialect for OpenaiResponses {
         request::read(body)
     }
 
-    fn skim_request<'b>(&self, _: &'b [u8]) -> Option<&'b str> {
-        // Replies are kept unless a client asks not to, and with them what they answered.
-        None
-    }
-
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
         let mut losses = Losses::default();
         if request::is_self_contained(request) {
@@ -116,7 +111,7 @@ impl UpstreamDialect for OpenaiResponses {
     }
 
     fn meter(&self) -> Box<dyn Meter> {
-        Box::new(meter::ResponseMeter::default())
+        Box::new(meter::StreamMeter::default())
     }
 
     fn measure(&self, body: &[u8]) -> MeterReading {
