@@ -1,7 +1,8 @@
 //! JSON texts, read fast. Only what cannot be read is read once more, to find the place at fault: keeping track of
 //! the place costs, and most texts are good.
 
-use serde::de::{DeserializeOwned, Error};
+use serde::Deserialize;
+use serde::de::Error;
 use serde_json::Value;
 
 /// Why a JSON text could not be read.
@@ -13,7 +14,7 @@ pub(crate) struct Unreadable {
 }
 
 /// Reads a text that holds one value and nothing after it.
-pub(crate) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Unreadable> {
+pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Unreadable> {
     // Checked once for the whole text, letters need not be checked string by string.
     let text =
         std::str::from_utf8(text).map_err(|_| Unreadable { place: None, cause: wrong_letter(text) })?;
@@ -40,8 +41,6 @@ fn wrong_letter(text: &[u8]) -> serde_json::Error {
 
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
-
     use super::*;
 
     #[derive(Debug, Deserialize)]

@@ -18,11 +18,12 @@ mod json;
 pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
+mod peek;
 pub mod registry;
-mod skim;
 mod tool_schema;
 mod traits;
 
+pub use peek::Peek;
 pub use traits::{
     ClientDialect, Meter, MeterReading, NameMap, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
     WrittenRequest,

@@ -7,12 +7,17 @@ use toolgate_model::{
     DialectId, Losses, Reply, ToolName, Translated, TurnError, TurnEvent, TurnRequest, Usage,
 };
 
+use crate::Peek;
 use crate::frame::SseFrame;
 
 /// A dialect as clients speak it to us.
 pub trait ClientDialect: Send + Sync {
     /// Its name.
     fn id(&self) -> DialectId;
+
+    /// Reads the fields that routing needs and skips the rest. Fails with the error [`ClientDialect::read_request`]
+    /// gives for a body that is not a JSON object.
+    fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError>;
 
     /// Reads a request body. What is wrong with it is said in the error, with the path of the field.
     fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
@@ -25,10 +30,6 @@ pub trait ClientDialect: Send + Sync {
     /// The same for a client that may leave out what was said before: results may answer calls that are not there
     /// yet. When they are, [`ClientDialect::pair`] has its say.
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError>;
-
-    /// The model of a request that a host of this dialect can be given as it is: one for a whole reply that
-    /// [`ClientDialect::read_request`] would take without a loss. `None` says no more than that it must be read.
-    fn skim_request<'b>(&self, body: &'b [u8]) -> Option<&'b str>;
 
     /// Refuses, or mends and reports, results that answer no call of the request.
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError>;

@@ -1,9 +1,6 @@
-//! Watches a reply that is relayed unread. Almost all frames are deltas, and those are passed over by name; whole
-//! replies are skimmed.
+//! Reads usage and completeness off a relayed reply. A stream's frames are selected by event name, so the many
+//! deltas are never parsed; a whole reply is parsed once, for the fields that matter.
 
-use std::sync::LazyLock;
-
-use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -11,10 +8,9 @@ use super::error;
 use super::stream_read::{MessageDeltaFrame, kind_of};
 use super::wire::UsageIn;
 use crate::frame::SseFrame;
-use crate::skim::{self, Ending};
-use crate::{Meter, MeterReading};
+use crate::{Meter, MeterReading, json};
 
-/// Reads usage and the end off a stream that passes by.
+/// Meters one stream.
 #[derive(Default)]
 pub(super) struct StreamMeter {
     usage: Option<UsageIn>,
@@ -23,11 +19,11 @@ pub(super) struct StreamMeter {
 
 #[derive(Deserialize)]
 struct StartFrame {
-    message: Counted,
+    message: StartMessage,
 }
 
 #[derive(Deserialize)]
-struct Counted {
+struct StartMessage {
     usage: Option<UsageIn>,
 }
 
@@ -59,58 +55,8 @@ impl Meter for StreamMeter {
     }
 }
 
-/// Looks at a whole reply.
-pub(super) fn measure(body: &[u8]) -> MeterReading {
-    let read = told_at_the_end(body).or_else(|| skimmed(body)).or_else(|| serde_json::from_slice(body).ok());
-    let Some(Whole { usage, content, error }) = read else {
-        return MeterReading::default();
-    };
-    let mut meter = StreamMeter::default();
-    meter.count(usage);
-    // Some proxies tell errors with status 200.
-    let error = match (content, error) {
-        (None, Some(_)) => std::str::from_utf8(body).ok().map(error::read_in_stream),
-        _ => None,
-    };
-    let usage = meter.usage.map(UsageIn::into_usage);
-    MeterReading { usage, complete: content.is_some(), error, ..MeterReading::default() }
-}
-
-/// The fields of a whole reply that matter here.
-#[derive(Debug, Deserialize, PartialEq)]
-struct Whole {
-    usage: Option<UsageIn>,
-    content: Option<IgnoredAny>,
-    error: Option<IgnoredAny>,
-}
-
-/// The shortest way to them, for messages that say what they cost after their content, as most do. What comes before
-/// that is not read, only searched for words.
-fn told_at_the_end(body: &[u8]) -> Option<Whole> {
-    static WORDS: LazyLock<[Finder<'static>; 3]> =
-        LazyLock::new(|| ["\"usage\"", "\"content\"", "\"error\""].map(Finder::new));
-    let [usage, content, error] = &*WORDS;
-    if content.find(body).is_none() || error.find(body).is_some() {
-        return None;
-    }
-    let mut told = None;
-    Ending::of(body).fields_from(usage, |skim, name| match name {
-        "usage" => skim::once(&mut told, skim.value()?),
-        _ => skim.value().map(|_| ()),
-    })?;
-    let usage = serde_json::from_str(told?).ok()?;
-    Some(Whole { usage, content: Some(IgnoredAny), error: None })
-}
-
-/// The short way to them.
-fn skimmed(body: &[u8]) -> Option<Whole> {
-    let text = std::str::from_utf8(body).ok()?;
-    let [usage, content, error] = skim::fields(text, ["usage", "content", "error"])?;
-    let usage = usage.map(serde_json::from_str).transpose().ok()?;
-    Some(Whole { usage, content: content.map(|_| IgnoredAny), error: error.map(|_| IgnoredAny) })
-}
-
 impl StreamMeter {
+    /// Later counts replace only the fields they name.
     fn count(&mut self, usage: Option<UsageIn>) {
         if let Some(usage) = usage {
             self.usage.get_or_insert_default().update(usage);
@@ -118,47 +64,47 @@ impl StreamMeter {
     }
 }
 
+/// Meters a whole reply. A body that is not a message gives an incomplete reading.
+pub(super) fn measure(body: &[u8]) -> MeterReading {
+    let Ok(MeteredMessage { usage, content, error }) = json::read(body) else {
+        return MeterReading::default();
+    };
+    // Some proxies send errors with status 200.
+    let error = error.filter(|_| content.is_none());
+    MeterReading {
+        usage: usage.map(UsageIn::into_usage),
+        complete: content.is_some(),
+        error: error.map(|_| error::read_in_stream(&String::from_utf8_lossy(body))),
+        ..MeterReading::default()
+    }
+}
+
+/// The metered fields of a whole reply.
+#[derive(Deserialize)]
+struct MeteredMessage {
+    usage: Option<UsageIn>,
+    content: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_see_the_same() {
-        skim::tests::on_any_text(|text| {
-            if let Some(whole) = skimmed(text) {
-                assert_eq!(Some(whole), serde_json::from_slice(text).ok());
-            }
-        });
-    }
-
-    #[test]
-    fn the_end_says_what_the_whole_says() {
-        skim::tests::on_any_text(|text| {
-            let read = serde_json::from_slice::<Whole>(text).ok();
-            if let (Some(told), Some(whole)) = (told_at_the_end(text), read) {
-                assert_eq!((told.usage, None), (whole.usage, whole.error));
-            }
-        });
-    }
-
-    #[test]
-    fn a_long_reply_goes_the_shortest_way_unless_it_tells_an_error() {
-        let reply = format!(
-            r#"{{"content":[{{"text":"{}"}}],"usage":{{"output_tokens":4}},"container":null}}"#,
-            "word ".repeat(1000)
-        );
-        let told = told_at_the_end(reply.as_bytes()).expect("the shortest way");
-        assert_eq!(told.usage.and_then(|usage| usage.output_tokens), Some(4));
-        let unusual = [reply.replace("container", "error"), reply.replace("content", "choices"), reply + "}"];
-        assert!(unusual.iter().all(|reply| told_at_the_end(reply.as_bytes()).is_none()));
-    }
-
-    #[test]
-    fn a_usual_reply_goes_the_short_way() {
-        let reply = br#"{"id":"msg_1","content":[{"type":"text","text":"hi"}],"stop_sequence":null,
-            "usage":{"input_tokens":3,"output_tokens":4,"service_tier":"standard"}}"#;
-        let whole = skimmed(reply).expect("the short way");
-        assert_eq!((whole.usage.and_then(|usage| usage.output_tokens), whole.error), (Some(4), None));
-        assert!(whole.content.is_some());
+    fn a_whole_reply_is_complete_only_as_valid_json_with_content() {
+        let check = |body: &str, usage: Option<u64>, complete: bool, error: bool| {
+            let reading = measure(body.as_bytes());
+            let seen = (reading.usage.map(|usage| usage.output), reading.complete, reading.error.is_some());
+            assert_eq!(seen, (usage, complete, error), "{body}");
+        };
+        check(r#"{"content":[{"text":"hi"}],"usage":{"output_tokens":4}}"#, Some(4), true, false);
+        check(r#"{"usage":{"output_tokens":4},"content":[],"error":null}"#, Some(4), true, false);
+        check(r#"{"content":[]}"#, None, true, false);
+        check(r#"{"error":{"type":"api_error","message":"no"}}"#, None, false, true);
+        check(r#"{"content":[{"text":"cut],"usage":{"output_tokens":4}}"#, None, false, false);
+        check(r#"{"content":[],"usage":{"output_tokens":4}}}"#, None, false, false);
+        check("<html>", None, false, false);
+        assert!(!measure(b"{\"content\":[\"\xff\"]}").complete);
     }
 }

@@ -10,7 +10,6 @@ mod count;
 mod error;
 mod media;
 mod meter;
-mod relayed;
 mod reply;
 mod request;
 mod request_write;
@@ -27,12 +26,13 @@ mod tests;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
+use crate::peek::peek;
 use crate::{
-    ClientDialect, Meter, MeterReading, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
+    ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
     WrittenRequest, error_rest,
 };
 
-pub use count::{read_count, read_count_request, write_count, write_count_request};
+pub use count::{read_count_request, write_count};
 
 /// The dialect's name.
 pub const ID: DialectId = DialectId { name: "anthropic-messages", provider: "anthropic" };
@@ -49,12 +49,12 @@ impl ClientDialect for AnthropicMessages {
         ID
     }
 
-    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
-        request::read(body)
+    fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError> {
+        peek(body).map_err(request::unreadable)
     }
 
-    fn skim_request<'b>(&self, body: &'b [u8]) -> Option<&'b str> {
-        relayed::model(body)
+    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+        request::read(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {

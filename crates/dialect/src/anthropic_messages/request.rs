@@ -41,11 +41,16 @@ pub(super) fn read_to_count(body: &[u8]) -> Result<Translated<TurnRequest>, Turn
 }
 
 fn parse(body: &[u8]) -> Result<RequestIn, TurnError> {
-    json::read(body).map_err(|Unreadable { place, cause }| match place {
+    json::read(body).map_err(unreadable)
+}
+
+/// The error for a body that cannot be parsed.
+pub(super) fn unreadable(Unreadable { place, cause }: Unreadable) -> TurnError {
+    match place {
         None => TurnError::invalid(format!("reading the request body: {cause}; send one JSON object"))
             .caused_by(cause),
         Some(place) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")).caused_by(cause),
-    })
+    }
 }
 
 fn convert(request: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {

@@ -25,29 +25,10 @@ const CACHE_MARK: &str = "cache_control";
 /// The highest temperature the API accepts; other dialects go up to 2.
 const MAX_TEMPERATURE: f64 = 1.0;
 
-/// Writes the body of a request to `/messages`.
-pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
-    write_as(request, Purpose::Answer)
-}
-
-/// Writes the body of a request to `/messages/count_tokens`.
-pub(super) fn write_to_count(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
-    write_as(request, Purpose::Count)
-}
-
-/// What the host is asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Answer,
-    /// Nothing but a number: limits, sampling and delivery have no meaning.
-    Count,
-}
-
 #[derive(Serialize)]
 struct RequestOut<'a> {
     model: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u64>,
+    max_tokens: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<BlockOut<'a>>,
     messages: Vec<MessageOut<'a>>,
@@ -63,8 +44,7 @@ struct RequestOut<'a> {
     sampling: SamplingOut<'a>,
     #[serde(skip_serializing_if = "Fields::is_empty")]
     metadata: Fields,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream: Option<bool>,
+    stream: bool,
     #[serde(flatten)]
     extra: Fields,
 }
@@ -115,7 +95,8 @@ enum ToolOut<'a> {
     Provider(Fields),
 }
 
-fn write_as(request: &TurnRequest, purpose: Purpose) -> Result<WrittenRequest, TurnError> {
+/// Writes the body of a request to `/messages`.
+pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
     let request = &*pairing::mended(request, &mut losses);
     let names = host_names(request, &TOOL_NAMES);
@@ -131,20 +112,16 @@ fn write_as(request: &TurnRequest, purpose: Purpose) -> Result<WrittenRequest, T
     } else {
         write_choice(request, &plan, &names, &mut losses)
     };
-    let sampling = match purpose {
-        Purpose::Answer => write_sampling(&request.sampling, &plan, &mut losses),
-        Purpose::Count => SamplingOut::default(),
-    };
+    let sampling = write_sampling(&request.sampling, &plan, &mut losses);
     report_the_unsayable(request, &mut losses);
     let output_config = write_output_config(request, plan.effort, &mut extra, &mut losses);
     let mut metadata = take_object(&mut extra, "metadata");
     if let Some(user) = &request.user {
         metadata.insert("user_id".to_owned(), Value::from(user.as_str()));
     }
-    let answering = purpose == Purpose::Answer;
     let mut out = RequestOut {
         model: request.model.as_str(),
-        max_tokens: answering.then_some(plan.max_tokens),
+        max_tokens: plan.max_tokens,
         system,
         messages,
         tools,
@@ -152,8 +129,8 @@ fn write_as(request: &TurnRequest, purpose: Purpose) -> Result<WrittenRequest, T
         thinking: plan.thinking,
         output_config,
         sampling,
-        metadata: if answering { metadata } else { Fields::new() },
-        stream: answering.then_some(matches!(request.delivery, Delivery::Stream(_))),
+        metadata,
+        stream: matches!(request.delivery, Delivery::Stream(_)),
         extra,
     };
     limit_cache_marks(&mut out, &mut losses);

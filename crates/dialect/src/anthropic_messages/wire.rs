@@ -13,6 +13,7 @@ use super::ID;
 
 /// A request body.
 #[derive(Deserialize)]
+#[serde(expecting = "a JSON object")]
 pub(super) struct RequestIn {
     pub(super) model: ModelName,
     pub(super) messages: Vec<MessageIn>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolgate_model::{Delivery, Reply, Translated, TurnError, TurnRequest, reply};
+use toolgate_model::{Delivery, Reply, TurnError, TurnRequest, reply};
 
 use super::equivalence::{Side, difference};
 use super::{context, crossing, streams};
@@ -55,7 +55,15 @@ fn examine_request(dialect: &Dialect, body: &RawValue, faults: &mut Verdict) -> 
             return None;
         }
     };
-    faults.extend(wrongly_unread(dialect, body.get().as_bytes()));
+    match dialect.client.peek_request(body.get().as_bytes()) {
+        Ok(peek) => {
+            let stream = matches!(read.value.delivery, Delivery::Stream(_));
+            if (&*peek.model, peek.stream) != (read.value.model.as_str(), stream) {
+                faults.push(format!("request is peeked as {peek:?}"));
+            }
+        }
+        Err(error) => faults.push(format!("request is not peeked: {error}")),
+    }
     match dialect.upstream.write_request(&read.value) {
         Ok(written) => {
             let found = compare(dialect, Side::Request, body.get().as_bytes(), &written.body);
@@ -65,20 +73,6 @@ fn examine_request(dialect: &Dialect, body: &RawValue, faults: &mut Verdict) -> 
     }
     crossing::request(dialect, &read.value, faults);
     Some(read.value)
-}
-
-/// What is wrong if the request may go to a host unread: the reader must take it too, and without a loss.
-pub fn wrongly_unread(dialect: &Dialect, body: &[u8]) -> Option<String> {
-    let model = dialect.client.skim_request(body)?;
-    match dialect.client.read_request(body) {
-        Err(error) => Some(format!("request would be relayed unread, but is not read: {error}")),
-        Ok(Translated { value, losses }) => {
-            let is_as_read = value.model.as_str() == model && value.delivery == Delivery::Whole;
-            (!is_as_read || !losses.is_empty()).then(|| {
-                format!("request would be relayed unread as one for `{model}`, but says more: {losses:?}")
-            })
-        }
-    }
 }
 
 fn examine_reply(

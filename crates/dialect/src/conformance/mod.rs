@@ -17,7 +17,7 @@ mod exchange;
 pub mod explain;
 pub mod streams;
 
-pub use exchange::{Exchange, Verdict, examine, wrongly_unread};
+pub use exchange::{Exchange, Verdict, examine};
 
 use std::sync::Arc;
 

@@ -21,7 +21,6 @@ mod fields;
 mod host_model;
 mod marks;
 mod meter;
-mod relayed;
 mod reply;
 mod request;
 mod request_write;
@@ -38,8 +37,9 @@ pub use stream_write::ChatWriter;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
+use crate::peek::peek;
 use crate::{
-    ClientDialect, Meter, MeterReading, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
+    ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
     WrittenRequest, error_rest,
 };
 
@@ -58,12 +58,12 @@ impl ClientDialect for OpenAiChat {
         ID
     }
 
-    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
-        request::read(body)
+    fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError> {
+        peek(body).map_err(request::unreadable)
     }
 
-    fn skim_request<'b>(&self, body: &'b [u8]) -> Option<&'b str> {
-        relayed::model(body)
+    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+        request::read(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
@@ -124,7 +124,7 @@ impl UpstreamDialect for OpenAiChat {
     }
 
     fn meter(&self) -> Box<dyn Meter> {
-        Box::new(meter::ChatMeter::default())
+        Box::new(meter::StreamMeter::default())
     }
 
     fn measure(&self, body: &[u8]) -> MeterReading {

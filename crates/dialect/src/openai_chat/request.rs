@@ -26,8 +26,8 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     translate(wire)
 }
 
-fn unreadable(error: Unreadable) -> TurnError {
-    let Unreadable { place, cause } = error;
+/// The error for a body that cannot be parsed.
+pub(super) fn unreadable(Unreadable { place, cause }: Unreadable) -> TurnError {
     if cause.is_syntax() || cause.is_eof() {
         return TurnError::invalid(format!("the request body is not valid JSON: {cause}")).caused_by(cause);
     }

@@ -8,11 +8,8 @@ use super::fields::{extras, take_object};
 use super::{ID, marks};
 use crate::cost;
 
-/// What many hosts count, and nothing else.
-pub(super) const COUNTS: [&str; 3] = ["prompt_tokens", "completion_tokens", "total_tokens"];
-
 /// `usage` as hosts send it.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct UsageIn {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
@@ -68,17 +65,6 @@ impl UsageIn {
         }
         usage
     }
-}
-
-/// The same from counts in the order of [`COUNTS`].
-pub(super) fn of_counts([prompt_tokens, completion_tokens, total_tokens]: [Option<u64>; 3]) -> Usage {
-    let (prompt, completion) = (prompt_tokens.unwrap_or_default(), completion_tokens.unwrap_or_default());
-    let mut usage = Usage::from_inclusive(prompt, 0, completion);
-    if total_tokens.is_some_and(|total| total != usage.total()) {
-        return UsageIn { prompt_tokens, completion_tokens, total_tokens, ..UsageIn::default() }.into_usage();
-    }
-    usage.extras.mark(ID, marks::NO_CACHE_FIGURE);
-    usage
 }
 
 fn take_count(details: &mut Fields, name: &str) -> Option<u64> {

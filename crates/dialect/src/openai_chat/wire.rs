@@ -11,6 +11,7 @@ use super::fields::opaque;
 
 /// A request body.
 #[derive(Deserialize)]
+#[serde(expecting = "a JSON object")]
 pub(super) struct RequestIn {
     pub(super) model: String,
     pub(super) messages: Vec<MessageIn>,

@@ -1,4 +1,5 @@
-//! Watches a relayed reply: only the stream's last events are looked into, and those are skimmed.
+//! Reads usage and completeness off a relayed reply. Only the stream's last events are parsed; they carry the whole
+//! response. A whole reply is parsed once, for the fields that matter.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,59 +13,49 @@ use super::stream_frames::Named;
 use super::usage;
 use super::wire::UsageBody;
 use crate::frame::SseFrame;
-use crate::skim;
-use crate::{Meter, MeterReading};
+use crate::{Meter, MeterReading, json};
 
-/// What was seen of a reply.
+/// The events that are parsed. In frames without an event name their names are searched for in the data.
+const MARKERS: [(&str, LastEvent); 4] = [
+    ("response.completed", LastEvent::End),
+    ("response.incomplete", LastEvent::End),
+    ("response.failed", LastEvent::Failure),
+    ("error", LastEvent::Failure),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastEvent {
+    End,
+    Failure,
+}
+
+/// Meters one stream.
 #[derive(Default)]
-pub(super) struct ResponseMeter {
+pub(super) struct StreamMeter {
     reading: MeterReading,
 }
 
-/// The few fields of a response that matter here.
-#[derive(Debug, Deserialize, PartialEq)]
-struct Seen<'a> {
-    #[serde(borrow)]
-    status: Option<Cow<'a, str>>,
-    usage: Option<UsageBody>,
-    error: Option<Value>,
-}
-
 #[derive(Deserialize)]
-struct LastEvent<'a> {
+struct LastFrame<'a> {
     #[serde(borrow)]
     response: Option<&'a RawValue>,
     error: Option<Value>,
 }
 
-/// What the data of the events that matter contains near its start, for hosts that leave the event's name out.
-const TELLING: [(&str, Moment); 4] = [
-    ("response.completed", Moment::End),
-    ("response.incomplete", Moment::End),
-    ("response.failed", Moment::Failure),
-    ("error", Moment::Failure),
-];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Moment {
-    End,
-    Failure,
-}
-
-impl Meter for ResponseMeter {
+impl Meter for StreamMeter {
     fn frame(&mut self, frame: SseFrame<'_>) {
-        let Some(moment) = moment(frame) else { return };
-        let Ok(event) = serde_json::from_str::<LastEvent<'_>>(frame.data) else { return };
-        match (event.response, moment) {
-            (Some(response), moment) => {
-                self.see(response.get().as_bytes());
-                self.reading.repeated = (moment == Moment::End).then(|| Arc::from(response.get()));
+        let Some(event) = last_event(frame) else { return };
+        let Ok(LastFrame { response, error }) = serde_json::from_str(frame.data) else { return };
+        match (response, event) {
+            (Some(response), event) => {
+                self.response(response.get().as_bytes());
+                self.reading.repeated = (event == LastEvent::End).then(|| Arc::from(response.get()));
             }
-            (None, Moment::Failure) => {
-                let told = event.error.or_else(|| serde_json::from_str(frame.data).ok());
-                self.reading.error = told.map(|told| error::from_value(&told, None));
+            (None, LastEvent::Failure) => {
+                let error = error.or_else(|| serde_json::from_str(frame.data).ok());
+                self.reading.error = error.map(|error| error::from_value(&error, None));
             }
-            (None, Moment::End) => {}
+            (None, LastEvent::End) => {}
         }
     }
 
@@ -73,55 +64,45 @@ impl Meter for ResponseMeter {
     }
 }
 
-impl ResponseMeter {
-    fn see(&mut self, response: &[u8]) {
-        let Some(response) = skimmed(response).or_else(|| serde_json::from_slice(response).ok()) else {
-            return;
-        };
-        self.reading.usage = response.usage.map(usage::read).or(self.reading.usage.take());
-        let failed = response.status.as_deref() == Some("failed");
-        if let Some(told) = response.error.filter(|_| failed || response.status.is_none()) {
-            self.reading.error = Some(error::from_value(&told, None));
+impl StreamMeter {
+    fn response(&mut self, response: &[u8]) {
+        let Ok(MeteredResponse { status, usage, error }) = json::read(response) else { return };
+        self.reading.usage = usage.map(usage::read).or(self.reading.usage.take());
+        let failed = status.as_deref() == Some("failed");
+        if let Some(error) = error.filter(|_| failed || status.is_none()) {
+            self.reading.error = Some(error::from_value(&error, None));
         }
-        self.reading.complete = !failed && response.status.is_some();
+        self.reading.complete = !failed && status.is_some();
     }
 }
 
-/// Looks at a whole response.
+/// Meters a whole response. A body that is not a response gives an incomplete reading.
 pub(super) fn measure(body: &[u8]) -> MeterReading {
-    let mut meter = ResponseMeter::default();
-    meter.see(body);
+    let mut meter = StreamMeter::default();
+    meter.response(body);
     meter.reading
 }
 
-/// The short way to the fields of a response, unless it tells an error.
-fn skimmed(response: &[u8]) -> Option<Seen<'_>> {
-    let text = std::str::from_utf8(response).ok()?;
-    let [status, usage, error] = skim::fields(text, ["status", "usage", "error"])?;
-    if error.is_some() {
-        return None;
-    }
-    let status = match status {
-        Some(status) => Some(Cow::Borrowed(skim::plain_string(status)?)),
-        None => None,
-    };
-    let usage = usage.map(serde_json::from_str).transpose().ok()?;
-    Some(Seen { status, usage, error: None })
+/// The metered fields of a response.
+#[derive(Deserialize)]
+struct MeteredResponse<'a> {
+    #[serde(borrow)]
+    status: Option<Cow<'a, str>>,
+    usage: Option<UsageBody>,
+    error: Option<Value>,
 }
 
-fn moment(frame: SseFrame<'_>) -> Option<Moment> {
-    let named = |name: &str| TELLING.iter().find(|(known, _)| *known == name).map(|(_, moment)| *moment);
+fn last_event(frame: SseFrame<'_>) -> Option<LastEvent> {
+    let by_name = |name: &str| MARKERS.iter().find(|(known, _)| *known == name).map(|(_, event)| *event);
     if !frame.event.is_empty() && frame.event != "message" {
-        return named(frame.event);
+        return by_name(frame.event);
     }
-    // Deltas are many and these are few: a cheap look first.
-    let may_matter = TELLING
-        .iter()
-        .any(|(name, _)| memchr::memmem::find(frame.data.as_bytes(), name.as_bytes()).is_some());
-    if !may_matter {
+    // Most frames are deltas: a substring search is cheaper than parsing each of them.
+    let data = frame.data.as_bytes();
+    if !MARKERS.iter().any(|(name, _)| memchr::memmem::find(data, name.as_bytes()).is_some()) {
         return None;
     }
-    named(&serde_json::from_str::<Named<'_>>(frame.data).ok()?.kind)
+    by_name(&serde_json::from_str::<Named<'_>>(frame.data).ok()?.kind)
 }
 
 #[cfg(test)]
@@ -129,22 +110,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_see_the_same() {
-        skim::tests::on_any_text(|text| {
-            if let Some(seen) = skimmed(text) {
-                assert_eq!(Some(seen), serde_json::from_slice(text).ok());
-            }
-        });
-    }
-
-    #[test]
-    fn a_usual_response_goes_the_short_way() {
-        let response = br#"{"id":"resp_1","status":"completed","error":null,"output":[{"type":"message"}],
-            "usage":{"input_tokens":3,"output_tokens":4,"input_tokens_details":{"cached_tokens":1}}}"#;
-        let seen = skimmed(response).expect("the short way");
-        assert_eq!(
-            (seen.status.as_deref(), seen.usage.map(|usage| usage.output_tokens)),
-            (Some("completed"), Some(4))
-        );
+    fn a_whole_response_is_complete_only_as_valid_json_with_a_status() {
+        let check = |body: &str, usage: Option<u64>, complete: bool, error: bool| {
+            let reading = measure(body.as_bytes());
+            let seen = (reading.usage.map(|usage| usage.output), reading.complete, reading.error.is_some());
+            assert_eq!(seen, (usage, complete, error), "{body}");
+        };
+        let usage = r#""usage":{"input_tokens":3,"output_tokens":4}"#;
+        check(&format!(r#"{{"status":"completed","error":null,{usage}}}"#), Some(4), true, false);
+        check(&format!(r#"{{{usage},"status":"incomplete"}}"#), Some(4), true, false);
+        check(r#"{"status":"failed","error":{"message":"no"}}"#, None, false, true);
+        check(r#"{"error":{"message":"no"}}"#, None, false, true);
+        check(&format!(r#"{{"output":[}},"status":"completed",{usage}}}"#), None, false, false);
+        check("<html>", None, false, false);
     }
 }

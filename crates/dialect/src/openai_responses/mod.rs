@@ -25,8 +25,9 @@ mod tests;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
+use crate::peek::peek;
 use crate::{
-    ClientDialect, Meter, MeterReading, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
+    ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
     WrittenRequest, error_rest,
 };
 
@@ -45,13 +46,12 @@ impl ClientDialect for OpenaiResponses {
         ID
     }
 
-    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
-        request::read(body)
+    fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError> {
+        peek(body).map_err(wire::unreadable)
     }
 
-    fn skim_request<'b>(&self, _: &'b [u8]) -> Option<&'b str> {
-        // Replies are kept unless a client asks not to, and with them what they answered.
-        None
+    fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+        request::read(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
@@ -111,7 +111,7 @@ impl UpstreamDialect for OpenaiResponses {
     }
 
     fn meter(&self) -> Box<dyn Meter> {
-        Box::new(meter::ResponseMeter::default())
+        Box::new(meter::StreamMeter::default())
     }
 
     fn measure(&self, body: &[u8]) -> MeterReading {

@@ -71,6 +71,7 @@ pub(super) fn is_self_contained(request: &TurnRequest) -> bool {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a JSON object")]
 struct RequestBody {
     model: String,
     input: Option<Input>,

@@ -13,18 +13,21 @@ use crate::json::{self, Unreadable};
 
 /// Reads a JSON text; the error names the field at fault.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, TurnError> {
-    json::read(body).map_err(|Unreadable { place, cause }| {
-        let cause = cause.to_string();
-        let missing = cause.strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
-        match (missing, place) {
-            (Some((field, _)), place) => {
-                let place = place.map_or_else(|| field.to_owned(), |place| format!("{place}.{field}"));
-                TurnError::invalid_param(place.clone(), format!("{place}: field required"))
-            }
-            (None, None) => TurnError::invalid(format!("the body is not what this API expects: {cause}")),
-            (None, Some(place)) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")),
+    json::read(body).map_err(unreadable)
+}
+
+/// The error for a body that cannot be parsed.
+pub(super) fn unreadable(Unreadable { place, cause }: Unreadable) -> TurnError {
+    let cause = cause.to_string();
+    let missing = cause.strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
+    match (missing, place) {
+        (Some((field, _)), place) => {
+            let place = place.map_or_else(|| field.to_owned(), |place| format!("{place}.{field}"));
+            TurnError::invalid_param(place.clone(), format!("{place}: field required"))
         }
-    })
+        (None, None) => TurnError::invalid(format!("the body is not what this API expects: {cause}")),
+        (None, Some(place)) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")),
+    }
 }
 
 /// The same for what a host sent: then the host is at fault.
