@@ -30,5 +30,6 @@ pub use nearest::nearest;
 pub use pattern::ModelPattern;
 pub use route::{Route, Router};
 pub use turn::{
-    Answer, AnswerBody, Backend, Batch, EventStream, RelayStream, Rescues, SessionSlot, Turn, WholeBody,
+    Answer, AnswerBody, Backend, Batch, ClientTurn, EventStream, Relay, RelayStream, RelayTurn, Rescues,
+    SessionSlot, Turn, WholeBody,
 };

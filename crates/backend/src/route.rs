@@ -1,6 +1,7 @@
 //! Which back ends answer for a model, in which order.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -14,7 +15,7 @@ use crate::http::{AssembleError, Tls, Upstream};
 use crate::nearest::nearest;
 use crate::pattern::ModelPattern;
 use crate::prompted::Prompted;
-use crate::turn::{Answer, Backend, Turn};
+use crate::turn::{Answer, Backend, ClientTurn, Relay, RelayTurn, Turn};
 
 /// Finds who answers. Each worker has its own, and with it its own connections.
 #[derive(Default)]
@@ -132,72 +133,97 @@ impl RouteTarget {
         Self { backend, model: target.model.as_deref().map(ModelName::from) }
     }
 
-    fn turn(&self, turn: &Turn) -> Turn {
-        Turn { model: self.model.clone(), ..turn.clone() }
+    /// The host, if it speaks this dialect and takes any request in it.
+    fn relay(&self, dialect: DialectId) -> Option<&dyn Relay> {
+        self.backend.relay_host(None).filter(|relay| relay.dialect() == dialect)
+    }
+
+    /// Begins the turn here: with the client's own bytes if the host speaks its dialect, else with the parsed request.
+    fn start(&self, turn: &ClientTurn) -> BoxFuture<'static, Result<Answer, TurnError>> {
+        let host = self.backend.relay_host(turn.request.as_deref());
+        let host = host.filter(|host| host.dialect() == turn.dialect.id());
+        if let Some((host, turn)) = host.zip(self.relayed(turn)) {
+            return host.relay(turn);
+        }
+        match turn.request() {
+            Ok(request) => self.backend.start(Turn {
+                id: turn.id,
+                request,
+                dialect: turn.dialect.id(),
+                model: self.model.clone(),
+                headers: Arc::clone(&turn.headers),
+                caller: Arc::clone(&turn.caller),
+                session: turn.session.clone(),
+            }),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+
+    fn relayed(&self, turn: &ClientTurn) -> Option<RelayTurn> {
+        Some(RelayTurn {
+            id: turn.id,
+            body: turn.body.clone()?,
+            delivery: turn.delivery,
+            model: self.model.clone().filter(|model| *model != turn.model),
+            headers: Arc::clone(&turn.headers),
+        })
     }
 }
 
 impl Route {
     /// Begins the turn at the first target that gives a first event.
-    pub fn start(self: &Arc<Self>, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
-        if let Some(only) = self.only() {
-            return only.backend.start(Turn { model: only.model.clone(), ..turn });
+    pub fn start(self: &Arc<Self>, turn: ClientTurn) -> BoxFuture<'static, Result<Answer, TurnError>> {
+        if let [only] = self.targets.as_slice() {
+            return only.start(&turn);
         }
         let route = Arc::clone(self);
-        Box::pin(async move {
-            let mut last = TurnError::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "model: no back end is configured for `{}`; add one to its targets",
-                    turn.request.model
-                ),
-            );
-            for target in &route.targets {
-                match target.backend.start(target.turn(&turn)).await {
-                    Ok(answer) => return Ok(answer),
-                    Err(error) if concerns_only_this_target(&error) => {
-                        tracing::warn!(
-                            id = %turn.id, upstream = %target.backend.name(), status = error.status(), %error,
-                            "this back end failed before its first event; trying the next"
-                        );
-                        last = error;
-                    }
-                    Err(error) => return Err(error),
+        Box::pin(async move { route.start_at_any(&turn).await })
+    }
+
+    async fn start_at_any(&self, turn: &ClientTurn) -> Result<Answer, TurnError> {
+        let mut last = TurnError::new(
+            ErrorKind::Unavailable,
+            format!("model: no back end is configured for `{}`; add one to its targets", turn.model),
+        );
+        for target in &self.targets {
+            match target.start(turn).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) if concerns_only_this_target(&error) => {
+                    tracing::warn!(
+                        id = %turn.id, upstream = %target.backend.name(), status = error.status(), %error,
+                        "this back end failed before its first event; trying the next"
+                    );
+                    last = error;
                 }
+                Err(error) => return Err(error),
             }
-            Err(last)
-        })
-    }
-
-    fn only(&self) -> Option<&RouteTarget> {
-        match self.targets.as_slice() {
-            [only] => Some(only),
-            _ => None,
         }
+        Err(last)
     }
 
-    /// Counts input tokens at the first target that can be asked; `None` where none can.
-    pub fn count_tokens(&self, turn: &Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
-        let asked = self.targets.iter().find(|target| target.backend.dialect() == Some(turn.dialect));
+    /// Counts input tokens at the first target that speaks the client's dialect; `None` if none does.
+    pub fn count_tokens(&self, turn: &ClientTurn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
+        let asked =
+            self.targets.iter().find_map(|target| target.relay(turn.dialect.id()).zip(target.relayed(turn)));
         match asked {
-            Some(target) => target.backend.count_tokens(target.turn(turn)),
-            None => Box::pin(std::future::ready(None)),
+            Some((host, turn)) => host.count_tokens(turn),
+            None => Box::pin(ready(None)),
         }
     }
 
-    /// The part of the route that speaks this dialect itself; `None` where no target does.
+    /// The targets that speak this dialect themselves; `None` if no target does.
     pub fn speaking(&self, dialect: DialectId) -> Option<Arc<Self>> {
-        let targets: Vec<RouteTarget> =
-            self.targets.iter().filter(|target| target.backend.dialect() == Some(dialect)).cloned().collect();
+        let speaks = |target: &&RouteTarget| target.relay(dialect).is_some();
+        let targets: Vec<RouteTarget> = self.targets.iter().filter(speaks).cloned().collect();
         (!targets.is_empty()).then(|| Arc::new(Self { targets }))
     }
 
-    /// True where every target speaks this dialect itself.
+    /// True if every target speaks this dialect itself.
     pub fn speaks_only(&self, dialect: DialectId) -> bool {
-        self.targets.iter().all(|target| target.backend.dialect() == Some(dialect))
+        self.targets.iter().all(|target| target.relay(dialect).is_some())
     }
 
-    /// True where some target's turns belong to sessions that a client may name.
+    /// True if some target's turns belong to sessions that a client may name.
     pub fn keeps_sessions(&self) -> bool {
         self.targets.iter().any(|target| target.backend.keeps_sessions())
     }

@@ -9,32 +9,83 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::Stream;
 use http::{HeaderName, HeaderValue};
 use parking_lot::Mutex;
-use toolgate_dialect::MeterReading;
-use toolgate_model::{DialectId, Losses, ModelName, TurnError, TurnEvent, TurnRequest, Usage};
+use toolgate_dialect::{ClientDialect, MeterReading};
+use toolgate_model::{
+    Delivery, DialectId, ErrorKind, Losses, ModelName, TurnError, TurnEvent, TurnRequest, Usage,
+};
 use uuid::Uuid;
 
 /// Something that answers turns.
 pub trait Backend: Send + Sync {
     /// Begins a turn. Ready when the first event is there, so until then another back end can still be tried.
-    /// Dropping the future, or what it gave, cancels the turn at once (T20).
+    /// Dropping the future, or the answer, cancels the turn at once (T20).
     fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>>;
 
-    /// How many input tokens the request has, asked of who knows; `None` where nobody can be asked.
-    fn count_tokens(&self, turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>>;
+    /// The host behind this back end, if it takes the client's bytes as they are. `request` is `None` while the request
+    /// is not parsed; a back end that decides by its parts answers `None` then.
+    fn relay_host(&self, _request: Option<&TurnRequest>) -> Option<&dyn Relay> {
+        None
+    }
 
-    /// The dialect it speaks itself, where replies can be relayed unread.
-    fn dialect(&self) -> Option<DialectId>;
-
-    /// True where turns belong to sessions that a client may name (E3).
+    /// True if turns belong to sessions that a client may name (E3).
     fn keeps_sessions(&self) -> bool {
         false
     }
 
-    /// What logs and headers call it.
+    /// The name used in logs and headers.
     fn name(&self) -> &Arc<str>;
 }
 
-/// One turn to be answered. Cheap to clone: failover needs copies.
+/// A host that takes the requests of its own dialect as clients write them.
+pub trait Relay: Send + Sync {
+    /// The dialect.
+    fn dialect(&self) -> DialectId;
+
+    /// Sends the client's body to the host, as [`Backend::start`] sends a parsed request.
+    fn relay(&self, turn: RelayTurn) -> BoxFuture<'static, Result<Answer, TurnError>>;
+
+    /// Asks the host how many input tokens the body has; `None` if the host has no such endpoint (T35).
+    fn count_tokens(&self, turn: RelayTurn) -> BoxFuture<'static, Option<Result<u64, TurnError>>>;
+}
+
+/// What a client asks, before a target is chosen. Cheap to clone: failover needs copies.
+#[derive(Clone)]
+pub struct ClientTurn {
+    /// Ours, for logs on both sides.
+    pub id: Uuid,
+    /// The client's dialect.
+    pub dialect: &'static dyn ClientDialect,
+    /// The model the client named.
+    pub model: ModelName,
+    /// In one piece or as a stream.
+    pub delivery: Delivery,
+    /// The parsed request. `None` if every target relays the body.
+    pub request: Option<Arc<TurnRequest>>,
+    /// The body as the client sent it, while it still says exactly what the client asks.
+    pub body: Option<Bytes>,
+    /// Headers that mean something to a host of the client's dialect (`anthropic-beta`).
+    pub headers: Arc<[(HeaderName, HeaderValue)]>,
+    /// The caller: what is remembered for one caller is never shown to another.
+    pub caller: Arc<str>,
+    /// The session, if the back end keeps one.
+    pub session: SessionSlot,
+}
+
+impl ClientTurn {
+    /// The request, parsed now if nobody needed its parts before.
+    pub fn request(&self) -> Result<Arc<TurnRequest>, TurnError> {
+        match (&self.request, &self.body) {
+            (Some(request), _) => Ok(Arc::clone(request)),
+            (None, Some(body)) => Ok(Arc::new(self.dialect.read_request(body)?.value)),
+            (None, None) => Err(TurnError::new(
+                ErrorKind::Internal,
+                "a turn has neither a body nor a request; please report this",
+            )),
+        }
+    }
+}
+
+/// One turn for a back end that needs the parsed request.
 #[derive(Clone, Debug)]
 pub struct Turn {
     /// Ours, for logs on both sides.
@@ -43,16 +94,29 @@ pub struct Turn {
     pub request: Arc<TurnRequest>,
     /// The dialect the client asked in.
     pub dialect: DialectId,
-    /// The body as the client sent it, while it still says exactly what `request` says.
-    pub original: Option<Bytes>,
-    /// The model's name at the back end, where it differs from the client's.
+    /// The model's name at the back end, if it differs from the client's.
     pub model: Option<ModelName>,
-    /// Headers that mean something to a host of the client's dialect (`anthropic-beta`).
+    /// Headers that mean something to a host of the client's dialect.
     pub headers: Arc<[(HeaderName, HeaderValue)]>,
-    /// Who asks: what is remembered for one caller is never shown to another.
+    /// The caller.
     pub caller: Arc<str>,
-    /// The session, where the back end keeps one.
+    /// The session, if the back end keeps one.
     pub session: SessionSlot,
+}
+
+/// One turn for a host that gets the client's body, with only the model's name replaced.
+#[derive(Clone, Debug)]
+pub struct RelayTurn {
+    /// Ours, for logs on both sides.
+    pub id: Uuid,
+    /// The body as the client sent it.
+    pub body: Bytes,
+    /// In one piece or as a stream.
+    pub delivery: Delivery,
+    /// The model's name at the host, if it differs from the client's.
+    pub model: Option<ModelName>,
+    /// Headers that mean something to the host.
+    pub headers: Arc<[(HeaderName, HeaderValue)]>,
 }
 
 /// The session a client names (E3), and the one its turn turned out to be in. Told as soon as it is known, so that
@@ -168,8 +232,13 @@ pub trait RelayStream: Send {
     /// The next whole frames. An error comes once and ends the stream: the host cut it, stalled or broke off.
     fn poll_frames(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>>;
 
-    /// What was read off in passing. An error here was told by the host itself and has reached the client.
+    /// What was read off in passing. An error here was sent by the host itself and has reached the client.
     fn reading(&self) -> MeterReading;
+
+    /// What could not be said in the client's dialect since the last call.
+    fn take_losses(&mut self) -> Losses {
+        Losses::default()
+    }
 }
 
 /// A whole reply relayed unread.

@@ -50,7 +50,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_model::{DialectId, TurnError};
+use toolgate_model::TurnError;
 
 use self::config::{AgentConfig, AgentName};
 use self::pool::{Pool, Surroundings};
@@ -172,14 +172,6 @@ impl Backend for Agent {
     fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
         let (pool, name) = (Arc::clone(&self.pool), Arc::clone(&self.name));
         Box::pin(async move { start::start(pool, name, turn).await })
-    }
-
-    fn count_tokens(&self, _turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    fn dialect(&self) -> Option<DialectId> {
-        None
     }
 
     fn keeps_sessions(&self) -> bool {

@@ -41,7 +41,7 @@ pub(super) async fn complete(pool: &Pool, mut turn: Turn) -> Result<Turn, TurnEr
         }
         let mut request = TurnRequest::clone(&turn.request);
         gap.fill(&mut request.messages, more);
-        turn = Turn { request: Arc::new(request), original: None, ..turn };
+        turn = Turn { request: Arc::new(request), ..turn };
     }
     Ok(turn)
 }

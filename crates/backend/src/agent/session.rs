@@ -40,7 +40,7 @@ pub(super) async fn continued(
     let dialect = registry::find(turn.dialect.name).ok_or_else(unreadable)?;
     let losses = dialect.client.pair(&mut request)?;
     let changed = request != *turn.request;
-    let value = Turn { request: Arc::new(request), original: None, ..turn.clone() };
+    let value = Turn { request: Arc::new(request), ..turn.clone() };
     Ok(changed.then_some(Translated { value, losses }))
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt};
 use toolgate_model::{
-    BlockEnd, BlockStart, Delta, DialectId, Finish, Losses, ReplyHead, ReplyId, StopReason, TurnError,
-    TurnEvent, TurnRequest, Usage, estimate,
+    BlockEnd, BlockStart, Delta, Finish, Losses, ReplyHead, ReplyId, StopReason, TurnError, TurnEvent,
+    TurnRequest, Usage, estimate,
 };
 
 use self::script::{Line, PlannedCall};
@@ -48,14 +48,6 @@ impl Backend for Demo {
             body: AnswerBody::Events(Box::pin(paced)),
         };
         Box::pin(std::future::ready(Ok(answer)))
-    }
-
-    fn count_tokens(&self, _turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    fn dialect(&self) -> Option<DialectId> {
-        None
     }
 
     fn name(&self) -> &Arc<str> {

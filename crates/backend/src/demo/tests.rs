@@ -2,8 +2,8 @@
 
 use toolgate_model::reply::fold;
 use toolgate_model::{
-    AssistantMessage, Block, CallKind, Choice, Extras, FunctionTool, JsonText, Message, Parallel, Part,
-    Reply, Sampling, StopReason, Tool, ToolCall, ToolOutcome, ToolResult, ToolResults, TurnRequest,
+    AssistantMessage, Block, CallKind, Choice, DialectId, Extras, FunctionTool, JsonText, Message, Parallel,
+    Part, Reply, Sampling, StopReason, Tool, ToolCall, ToolOutcome, ToolResult, ToolResults, TurnRequest,
     UserMessage,
 };
 use uuid::Uuid;
@@ -38,7 +38,6 @@ fn reply(request: TurnRequest) -> Reply {
         id: Uuid::nil(),
         request: Arc::new(request),
         dialect: DialectId { name: "test", provider: "test" },
-        original: None,
         model: None,
         headers: Arc::default(),
         caller: "".into(),

@@ -24,7 +24,7 @@ use futures_util::future::BoxFuture;
 use http::StatusCode;
 use serde::Deserialize;
 use toolgate_dialect::UpstreamDialect;
-use toolgate_model::{Delivery, DialectId, Translated, TurnError};
+use toolgate_model::{Delivery, DialectId, Translated, TurnError, TurnRequest};
 
 use self::alarms::Alarms;
 use self::answer_head::ReplyForm;
@@ -36,7 +36,7 @@ use self::pool::{Answered, Pool};
 use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
 use crate::config::{Retry, Timeouts, UpstreamConfig};
-use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn, WholeBody};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Relay, RelayTurn, Rescues, Turn, WholeBody};
 
 pub(crate) use self::calls::ClientCalls;
 pub use self::client::{AssembleError, Tls};
@@ -97,26 +97,36 @@ impl Backend for Upstream {
     fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
-            let prepared = prepare::prepare(inner.dialect, &turn)?;
+            let prepared = prepare::translated(inner.dialect, &turn)?;
             inner.answer(&prepared).await
         })
     }
 
-    // T35
-    fn count_tokens(&self, turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
-        let inner = Arc::clone(&self.inner);
-        Box::pin(async move {
-            let address = inner.count.as_ref()?;
-            Some(inner.count_tokens(address, &turn).await)
-        })
-    }
-
-    fn dialect(&self) -> Option<DialectId> {
-        Some(self.inner.dialect.id())
+    fn relay_host(&self, _request: Option<&TurnRequest>) -> Option<&dyn Relay> {
+        Some(self)
     }
 
     fn name(&self) -> &Arc<str> {
         &self.inner.host.name
+    }
+}
+
+impl Relay for Upstream {
+    fn dialect(&self) -> DialectId {
+        self.inner.dialect.id()
+    }
+
+    fn relay(&self, turn: RelayTurn) -> BoxFuture<'static, Result<Answer, TurnError>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move { inner.answer(&prepare::relayed(turn)?).await })
+    }
+
+    fn count_tokens(&self, turn: RelayTurn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let address = inner.count.as_ref()?;
+            Some(inner.count_tokens(address, turn).await)
+        })
     }
 }
 
@@ -198,12 +208,12 @@ impl Inner {
         Ok(AnswerBody::Whole(WholeBody { bytes, usage: reading.usage }))
     }
 
-    async fn count_tokens(&self, to: &Address, turn: &Turn) -> Result<u64, TurnError> {
+    async fn count_tokens(&self, to: &Address, turn: RelayTurn) -> Result<u64, TurnError> {
         #[derive(Deserialize)]
         struct Counted {
             input_tokens: u64,
         }
-        let prepared = prepare::prepare(self.dialect, turn)?;
+        let prepared = prepare::relayed(turn)?;
         let answered = self.send(to, &prepared, "application/json").await?;
         let mut body = HostBody::new(answered.body, &self.host, self.timeouts.idle);
         let bytes = body.collect(MAX_ERROR_BYTES).await?;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use toolgate_dialect::UpstreamDialect;
-use toolgate_model::{Delivery, Losses, TurnError};
+use toolgate_model::{Delivery, ErrorKind, Losses, TurnError};
 use uuid::Uuid;
 
 use super::calls::ClientCalls;
 use super::splice::replace_model;
-use crate::turn::Turn;
+use crate::turn::{RelayTurn, Turn};
 
 /// A request ready to be sent, as often as it takes.
 pub(super) struct Prepared {
@@ -50,32 +50,33 @@ impl Mode {
     }
 }
 
-pub(super) fn prepare(dialect: &dyn UpstreamDialect, turn: &Turn) -> Result<Prepared, TurnError> {
-    let (id, delivery) = (turn.id, turn.request.delivery);
-    let headers = (turn.dialect == dialect.id()).then(|| Arc::clone(&turn.headers));
-    let original = turn.original.as_ref().filter(|_| turn.dialect == dialect.id());
-    if let Some(original) = original.and_then(|body| with_host_model(body, turn)) {
-        let (losses, mode) = (Losses::default(), Mode::Relay);
-        return Ok(Prepared { id, delivery, body: original, losses, mode, headers });
-    }
-    let written = dialect.write_request(&turn.request)?;
-    let body = Bytes::from(written.body);
-    let Some(body) = with_host_model(&body, turn) else {
-        return Err(TurnError::new(
-            toolgate_model::ErrorKind::Internal,
-            format!(
-                "naming the model in a request written as {}: it has no `model`; please report this",
-                dialect.id()
-            ),
-        ));
+/// The client's own body, with the host's name for the model.
+pub(super) fn relayed(
+    RelayTurn { id, body, delivery, model, headers }: RelayTurn,
+) -> Result<Prepared, TurnError> {
+    let body = match model {
+        Some(model) => replace_model(&body, model.as_str())
+            .ok_or_else(|| TurnError::invalid_param("model", "model: this field is required"))?,
+        None => body,
     };
-    let mode = Mode::Translate(Box::new(ClientCalls::new(written.names, &turn.request)));
-    Ok(Prepared { id, delivery, body, losses: written.losses, mode, headers })
+    let (losses, mode) = (Losses::default(), Mode::Relay);
+    Ok(Prepared { id, delivery, body, losses, mode, headers: Some(headers) })
 }
 
-fn with_host_model(body: &Bytes, turn: &Turn) -> Option<Bytes> {
-    match &turn.model {
-        Some(model) if *model != turn.request.model => replace_model(body, model.as_str()),
-        Some(_) | None => Some(body.clone()),
+/// The request written in the host's dialect.
+pub(super) fn translated(dialect: &dyn UpstreamDialect, turn: &Turn) -> Result<Prepared, TurnError> {
+    let written = dialect.write_request(&turn.request)?;
+    let mut body = Bytes::from(written.body);
+    if let Some(model) = turn.model.as_ref().filter(|model| **model != turn.request.model) {
+        body = replace_model(&body, model.as_str()).ok_or_else(|| {
+            TurnError::new(
+                ErrorKind::Internal,
+                format!("a request written as {} has no `model`; please report this", dialect.id()),
+            )
+        })?;
     }
+    let (id, delivery) = (turn.id, turn.request.delivery);
+    let headers = (turn.dialect == dialect.id()).then(|| Arc::clone(&turn.headers));
+    let mode = Mode::Translate(Box::new(ClientCalls::new(written.names, &turn.request)));
+    Ok(Prepared { id, delivery, body, losses: written.losses, mode, headers })
 }

@@ -15,12 +15,12 @@ mod reply;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolgate_model::{Block, DialectId, ErrorKind, Message, TurnError, TurnRequest};
+use toolgate_model::{Block, ErrorKind, Message, TurnError, TurnRequest};
 use toolgate_prompted::{Options, Prepared, prepare};
 
 use self::reply::PromptedReply;
 use crate::config::TriggerSecret;
-use crate::turn::{Answer, AnswerBody, Backend, EventStream, Rescues, Turn};
+use crate::turn::{Answer, AnswerBody, Backend, EventStream, Relay, Rescues, Turn};
 
 /// A back end inside the prompt layer.
 pub(crate) struct Prompted {
@@ -42,7 +42,7 @@ impl Backend for Prompted {
         }
         let prepared = prepare(&turn.request, &self.options, &self.secret.0);
         let Prepared { request, plan } = prepared.value;
-        let turn = Turn { request: Arc::new(request), original: None, ..turn };
+        let turn = Turn { request: Arc::new(request), ..turn };
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
             let answer = inner.start(turn.clone()).await?;
@@ -56,14 +56,10 @@ impl Backend for Prompted {
         })
     }
 
-    /// The host would count a request that it is never sent.
-    fn count_tokens(&self, _turn: Turn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    /// None, whatever the inner one speaks: a turn with tools cannot go on unread.
-    fn dialect(&self) -> Option<DialectId> {
-        None
+    /// A turn without tools needs no prompt.
+    fn relay_host(&self, request: Option<&TurnRequest>) -> Option<&dyn Relay> {
+        let untouched = request.filter(|request| !concerns_tools(request));
+        self.inner.relay_host(Some(untouched?))
     }
 
     fn name(&self) -> &Arc<str> {

@@ -21,7 +21,7 @@ use toolgate_model::{ErrorKind, TurnError};
 use tower::ServiceExt;
 
 use crate::service::Worker;
-use crate::turn;
+use crate::turn::{self, OpenTurn, TurnHead};
 
 pub(crate) use api::Api;
 pub(crate) use caller::Caller;
@@ -40,8 +40,7 @@ pub(crate) async fn answer(
         && let Some(api) = Api::at(request.uri().path())
     {
         // Turns are what the gateway is for. They go straight to their work, past a router made for everything.
-        let asking = turn::Asking::new(api, caller, request.headers());
-        let turn = turn::begin(&worker, Arc::new(asking));
+        let turn = OpenTurn::new(&worker, TurnHead::new(api, caller, request.headers()));
         let body = read_body(request.into_body(), worker.shared.limits.body_bytes).await;
         return http::Response::from(turn.answer(body).await).map(axum::body::Body::new);
     }

@@ -10,7 +10,7 @@ use toolgate_state::{Deletion, ResponseId};
 
 use super::{Api, Caller, error, respond};
 use crate::service::Worker;
-use crate::turn::{Kept, no_such_response, store_failed};
+use crate::turn::{StoredReply, no_such_response, store_failed};
 
 pub(super) async fn show(
     State(worker): State<Arc<Worker>>,
@@ -20,7 +20,7 @@ pub(super) async fn show(
     let id = ResponseId::new(id);
     let found = worker.shared.store.response(caller.scope(), &id).await;
     let kept = match found {
-        Ok(Some(stored)) => Kept::read(&stored.body),
+        Ok(Some(stored)) => StoredReply::read(&stored.body),
         Ok(None) => Err(no_such_response(id.as_str())),
         Err(error) => Err(store_failed(error)),
     };

@@ -7,13 +7,13 @@ use axum::extract::Request;
 use axum::response::Response;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue};
-use toolgate_backend::{SessionSlot, Turn};
+use toolgate_backend::{ClientTurn, SessionSlot};
 use toolgate_dialect::anthropic_messages;
-use toolgate_model::{TurnError, estimate};
+use toolgate_model::{Delivery, ModelName, TurnError, estimate};
 use uuid::Uuid;
 
-use super::body::names_of;
-use super::prepare;
+use super::head::forwarded;
+use super::reply::id_headers;
 use crate::http::{Api, Caller, check_media_type, read_body, respond};
 use crate::service::Worker;
 
@@ -33,7 +33,7 @@ pub(crate) async fn count_tokens(worker: Arc<Worker>, caller: Caller, request: R
         }
         Err(error) => respond(Api::Messages, &error),
     };
-    response.headers_mut().extend(names_of(id));
+    response.headers_mut().extend(id_headers(id));
     response
 }
 
@@ -44,17 +44,19 @@ async fn count(
     id: Uuid,
 ) -> Result<(u64, &'static str), TurnError> {
     check_media_type(request.headers())?;
-    let headers = prepare::forwarded(request.headers());
+    let headers = forwarded(request.headers());
     let body = read_body(request.into_body(), worker.shared.limits.body_bytes).await?;
-    let request = Arc::new(anthropic_messages::read_count_request(&body)?.value);
-    caller.check_model(request.model.as_str())?;
-    let route = worker.router.find(request.model.as_str())?;
-    let turn = Turn {
+    let dialect = Api::Messages.dialect();
+    let peek = dialect.peek_request(&body)?;
+    caller.check_model(&peek.model)?;
+    let route = worker.router.find(&peek.model)?;
+    let turn = ClientTurn {
         id,
-        request: Arc::clone(&request),
-        dialect: Api::Messages.dialect().id(),
-        original: Some(body),
-        model: None,
+        dialect,
+        model: ModelName::from(&*peek.model),
+        delivery: Delivery::Whole,
+        request: None,
+        body: Some(body.clone()),
         headers,
         caller: caller.name(),
         session: SessionSlot::default(),
@@ -66,5 +68,6 @@ async fn count(
         }
         None => {}
     }
+    let request = anthropic_messages::read_count_request(&body)?.value;
     Ok((estimate::input_tokens(&request), "estimate"))
 }

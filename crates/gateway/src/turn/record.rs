@@ -1,4 +1,4 @@
-//! What is known about a turn, told once when it is over: a line in the log, a usage record, the metrics.
+//! What is known about a turn. When the turn is over, it becomes a log line, a usage record and metrics.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use toolgate_model::{ErrorKind, Losses, TurnError, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::{NoContext, Timestamp, Uuid};
 
-use super::prepare::ESTIMATED;
+use super::request::ESTIMATED;
 use crate::http::{Api, Caller};
 use crate::service::Shared;
 use crate::telemetry::FinishedTurn;
@@ -16,7 +16,7 @@ use crate::telemetry::FinishedTurn;
 /// How much of a model's name is logged: the client chooses it.
 const MAX_MODEL_BYTES: usize = 128;
 
-/// A turn's account. Dropped without an outcome, it tells that the client left (T20).
+/// The record of one turn, published when it is dropped. Without an outcome, the client left (T20).
 pub(super) struct TurnRecord {
     shared: Arc<Shared>,
     id: Uuid,
@@ -37,6 +37,18 @@ pub(super) struct TurnRecord {
 struct Outcome {
     status: u16,
     error: Option<String>,
+}
+
+impl Outcome {
+    /// The outcome of a turn that was dropped before its end.
+    fn unfinished() -> Self {
+        let (kind, error) = if std::thread::panicking() {
+            (ErrorKind::Internal, "answering the turn panicked; please report this")
+        } else {
+            (ErrorKind::Cancelled, "the client went away")
+        };
+        Self { status: kind.status(), error: Some(error.to_owned()) }
+    }
 }
 
 impl TurnRecord {
@@ -76,23 +88,23 @@ impl TurnRecord {
         &self.losses
     }
 
-    /// The session the turn is in, where its back end keeps one.
+    /// The session the turn is in, if its back end keeps one.
     pub(super) fn session(&self) -> Option<&str> {
         self.session.told()
     }
 
-    /// Where the back end will tell the session.
-    pub(super) fn in_session(&mut self, session: SessionSlot) {
+    /// The slot in which the back end names the session.
+    pub(super) fn set_session(&mut self, session: SessionSlot) {
         self.session = session;
     }
 
-    /// The model is known.
-    pub(super) fn asked(&mut self, model: &str) {
+    /// The model the client named.
+    pub(super) fn set_model(&mut self, model: &str) {
         self.model = model[..model.floor_char_boundary(MAX_MODEL_BYTES)].into();
     }
 
-    /// The first event is there.
-    pub(super) fn answered(&mut self, answer: &Answer) {
+    /// The first event was received.
+    pub(super) fn set_answer(&mut self, answer: &Answer) {
         self.first_event = Some(self.began.elapsed());
         self.upstream = Some(Arc::clone(&answer.upstream));
         self.rescues = answer.rescues.clone();
@@ -101,15 +113,15 @@ impl TurnRecord {
         }
     }
 
-    /// Something did not come over.
-    pub(super) fn lost(&mut self, losses: Losses) {
+    /// Something was lost in translation.
+    pub(super) fn add_losses(&mut self, losses: Losses) {
         if !losses.is_empty() {
             self.losses.append(losses);
         }
     }
 
     /// Token counts; later ones replace earlier ones.
-    pub(super) fn read(&mut self, usage: Option<Usage>) {
+    pub(super) fn set_usage(&mut self, usage: Option<Usage>) {
         if usage.is_some() {
             self.usage = usage;
         }
@@ -123,14 +135,14 @@ impl TurnRecord {
     /// The client got an error, at the beginning or in the middle of its reply.
     pub(super) fn fail(&mut self, error: &TurnError) {
         self.outcome.get_or_insert_with(|| {
-            let mut told = error.message.clone();
+            let mut message = error.message.clone();
             let mut source = std::error::Error::source(error);
             while let Some(cause) = source {
-                told.push_str(": ");
-                told.push_str(&cause.to_string());
+                message.push_str(": ");
+                message.push_str(&cause.to_string());
                 source = cause.source();
             }
-            Outcome { status: error.status(), error: Some(told) }
+            Outcome { status: error.status(), error: Some(message) }
         });
     }
 
@@ -139,7 +151,7 @@ impl TurnRecord {
         self.usage.as_ref().is_some_and(|usage| usage.extras.field(dialect, ESTIMATED).is_some())
     }
 
-    fn tell(&self, outcome: &Outcome) {
+    fn publish(&self, outcome: &Outcome) {
         let duration = self.began.elapsed();
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let recoveries = self.rescues.names();
@@ -191,7 +203,7 @@ impl TurnRecord {
     }
 }
 
-/// An id that tells when the turn began, as people sort them. The time is given, since to read it costs.
+/// An id that sorts by the time the turn began.
 fn new_id(at: UnixMillis) -> Uuid {
     let at = Duration::from_millis(u64::try_from(at.0).unwrap_or_default());
     Uuid::new_v7(Timestamp::from_unix(NoContext, at.as_secs(), at.subsec_nanos()))
@@ -205,10 +217,7 @@ fn joined(losses: &Losses) -> String {
 
 impl Drop for TurnRecord {
     fn drop(&mut self) {
-        let outcome = self.outcome.take().unwrap_or_else(|| Outcome {
-            status: ErrorKind::Cancelled.status(),
-            error: Some("the client went away".to_owned()),
-        });
-        self.tell(&outcome);
+        let outcome = self.outcome.take().unwrap_or_else(Outcome::unfinished);
+        self.publish(&outcome);
     }
 }

@@ -1,96 +1,98 @@
-//! Several answers to one request (`n`), for hosts that give one at a time: as many turns as answers.
+//! Several answers to one request (`n`) from hosts that give one at a time: one turn for each, joined into one answer.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use futures_util::future::{BoxFuture, try_join_all};
-use toolgate_backend::{Answer, AnswerBody, Batch, EventStream, Turn};
-use toolgate_dialect::openai_chat::ChatWriter;
-use toolgate_dialect::{ReplyContext, ReplyWriter};
+use bytes::Bytes;
+use futures_util::future::try_join_all;
+use toolgate_backend::{Answer, AnswerBody, Batch, ClientTurn, EventStream, RelayStream, WholeBody};
+use toolgate_dialect::openai_chat::{ChatWriter, merge_choices};
+use toolgate_dialect::{MeterReading, ReplyContext, ReplyWriter};
 use toolgate_model::settle::Settler;
-use toolgate_model::{ErrorKind, Losses, ReplyId, TurnError, TurnEvent, TurnRequest, Usage};
+use toolgate_model::{Delivery, ErrorKind, Losses, ReplyId, TurnError, TurnEvent, TurnRequest, Usage};
 
-use super::prepare::Asked;
+use super::answer::Start;
+use super::request::RoutedTurn;
+use super::whole::fold;
 use crate::http::Api;
 
-/// The most answers to one request: each is a turn of its own and is paid for.
+/// The most answers to one request: each is a turn that is paid for.
 const MAX_SAMPLES: u32 = 16;
 
-/// A turn that waits for its first event, or several that wait for theirs.
-pub(super) enum Start {
-    One(BoxFuture<'static, Result<Answer, TurnError>>),
-    Several(BoxFuture<'static, Result<Vec<Answer>, TurnError>>),
-}
-
-/// Turns whose first events are there: one, or one for each answer asked for.
-pub(super) struct Opened {
-    pub(super) first: Answer,
-    pub(super) others: Vec<Answer>,
-}
-
-impl Future for Start {
-    type Output = Result<Opened, TurnError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut *self {
-            Self::One(start) => {
-                let answer = ready!(start.as_mut().poll(cx));
-                Poll::Ready(answer.map(|first| Opened { first, others: Vec::new() }))
-            }
-            Self::Several(starts) => {
-                let mut answers = ready!(starts.as_mut().poll(cx))?.into_iter();
-                let nothing =
-                    || TurnError::new(ErrorKind::Internal, "no answer was begun; please report this");
-                let first = answers.next().ok_or_else(nothing);
-                Poll::Ready(first.map(|first| Opened { first, others: answers.collect() }))
-            }
-        }
-    }
-}
-
-/// Begins the turn, or as many as it takes.
-pub(super) fn start(asked: &Asked) -> Result<Start, TurnError> {
-    let samples = asked.turn.request.samples.unwrap_or(1);
-    let host_gives_several = asked.route.speaks_only(asked.turn.dialect);
-    if asked.api != Api::Chat || samples <= 1 || host_gives_several {
-        return Ok(Start::One(asked.route.start(asked.turn.clone())));
+/// How many turns it takes to answer; `None` if one turn is enough, because the client wants one answer or the hosts
+/// give several themselves.
+pub(super) fn wanted(routed: &RoutedTurn) -> Result<Option<u32>, TurnError> {
+    let samples = routed.turn.request.as_ref().and_then(|request| request.samples).unwrap_or(1);
+    let host_gives_several = routed.route.speaks_only(routed.turn.dialect.id());
+    if routed.api != Api::Chat || samples <= 1 || host_gives_several {
+        return Ok(None);
     }
     if samples > MAX_SAMPLES {
         return Err(TurnError::invalid_param(
             "n",
-            format!(
-                "n: at most {MAX_SAMPLES} answers to one request are given for this model; ask for fewer"
-            ),
+            format!("n: this model gives at most {MAX_SAMPLES} answers to one request; ask for fewer"),
         ));
     }
-    let request = Arc::new(TurnRequest { samples: None, ..TurnRequest::clone(&asked.turn.request) });
-    let turn = Turn { request, original: None, ..asked.turn.clone() };
-    let turns = (0..samples).map(|_| asked.route.start(turn.clone()));
-    Ok(Start::Several(Box::pin(try_join_all(turns))))
+    Ok(Some(samples))
 }
 
-/// The events of each answer.
-pub(super) fn event_streams(opened: Opened) -> Result<Vec<EventStream>, TurnError> {
-    let answers = std::iter::once(opened.first).chain(opened.others);
-    let streams = answers.map(|answer| match answer.body {
+/// Starts all turns. Their joined answer is already in the client's dialect.
+pub(super) fn start(routed: &RoutedTurn, count: u32) -> Start {
+    let request = TurnRequest { samples: None, ..TurnRequest::clone(&routed.request()) };
+    let turn = ClientTurn { request: Some(Arc::new(request)), body: None, ..routed.turn.clone() };
+    let starts: Vec<Start> = (0..count).map(|_| routed.route.start(turn.clone())).collect();
+    let (context, delivery) = (routed.context(), turn.delivery);
+    Box::pin(async move {
+        let mut answers = try_join_all(starts).await?.into_iter();
+        let Some(first) = answers.next() else { return Err(cannot_join()) };
+        let Answer { upstream, mut losses, rescues, body } = first;
+        let bodies = std::iter::once(body).chain(answers.map(|answer| answer.body));
+        let streams = bodies.map(events).collect::<Result<Vec<_>, _>>()?;
+        let body = match delivery {
+            Delivery::Stream(_) => AnswerBody::Relay(Box::new(SampleStream::new(streams, &context))),
+            Delivery::Whole => AnswerBody::Whole(collect(streams, &context, &mut losses).await?),
+        };
+        Ok(Answer { upstream, losses, rescues, body })
+    })
+}
+
+fn events(body: AnswerBody) -> Result<EventStream, TurnError> {
+    match body {
         AnswerBody::Events(events) => Ok(events),
-        AnswerBody::Relay(_) | AnswerBody::Whole(_) => Err(TurnError::new(
-            ErrorKind::Internal,
-            "one of several answers came unread and cannot be joined; please report this",
-        )),
-    });
-    streams.collect()
+        AnswerBody::Relay(_) | AnswerBody::Whole(_) => Err(cannot_join()),
+    }
 }
 
-/// Several answers written into one stream as they come.
-pub(super) struct Samples {
+fn cannot_join() -> TurnError {
+    TurnError::new(ErrorKind::Internal, "the answers to one request cannot be joined; please report this")
+}
+
+/// All answers in one body.
+async fn collect(
+    streams: Vec<EventStream>,
+    context: &ReplyContext,
+    losses: &mut Losses,
+) -> Result<WholeBody, TurnError> {
+    let mut written = Vec::with_capacity(streams.len());
+    let mut usage = None;
+    for events in streams {
+        let reply = fold(events, losses).await?;
+        add_usage(&mut usage, reply.finish.usage.as_ref());
+        let choice = Api::Chat.dialect().write_reply(&reply, context);
+        losses.append(choice.losses);
+        written.push(choice.value);
+    }
+    Ok(WholeBody { bytes: merge_choices(written).into(), usage })
+}
+
+/// Several answers written into one stream as they arrive.
+struct SampleStream {
     open: Vec<Sample>,
-    /// Closes the stream when all answers are complete.
-    closer: ChatWriter,
+    /// Closes the stream when all answers are complete; `None` once it did.
+    closer: Option<ChatWriter>,
     reply_id: ReplyId,
     usage: Option<Usage>,
+    losses: Losses,
 }
 
 struct Sample {
@@ -99,8 +101,8 @@ struct Sample {
     settler: Settler,
 }
 
-impl Samples {
-    pub(super) fn new(streams: Vec<EventStream>, context: &ReplyContext) -> Self {
+impl SampleStream {
+    fn new(streams: Vec<EventStream>, context: &ReplyContext) -> Self {
         let open = streams.into_iter().zip(0..).map(|(events, choice)| Sample {
             events,
             writer: ChatWriter::new(context.clone()).with_choice(choice),
@@ -108,64 +110,23 @@ impl Samples {
         });
         Self {
             open: open.collect(),
-            closer: ChatWriter::new(context.clone()),
+            closer: Some(ChatWriter::new(context.clone())),
             reply_id: ReplyId::new(context.fallback_id.as_str()),
             usage: None,
+            losses: Losses::default(),
         }
     }
 
-    /// Writes what has come. `None` when all answers are complete and the stream is closed.
-    pub(super) fn poll_write(
-        &mut self,
-        cx: &mut Context<'_>,
-        out: &mut Vec<u8>,
-    ) -> Poll<Option<Result<Losses, TurnError>>> {
-        let mut losses = Losses::default();
-        let mut came = false;
-        let mut index = 0;
-        while index < self.open.len() {
-            match self.open[index].events.as_mut().poll_next(cx) {
-                Poll::Pending => index += 1,
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
-                Poll::Ready(Some(Ok(batch))) => {
-                    came = true;
-                    self.write(index, batch, &mut losses, out);
-                    index += 1;
-                }
-                Poll::Ready(None) => {
-                    came = true;
-                    let mut ended = self.open.remove(index);
-                    losses.append(ended.writer.losses());
-                    if self.open.is_empty() {
-                        // Knows the head that every chunk repeats.
-                        self.closer = ended.writer;
-                    }
-                }
-            }
-        }
-        if came {
-            return Poll::Ready(Some(Ok(losses)));
-        }
-        if !self.open.is_empty() {
-            return Poll::Pending;
-        }
-        self.closer.close(self.usage.as_ref(), out);
-        Poll::Ready(None)
-    }
-
-    pub(super) fn usage(&self) -> Option<Usage> {
-        self.usage.clone()
-    }
-
-    fn write(&mut self, index: usize, batch: Batch, losses: &mut Losses, out: &mut Vec<u8>) {
-        losses.append(batch.losses);
+    /// Writes the events of one answer.
+    fn write(&mut self, index: usize, batch: Batch, out: &mut Vec<u8>) {
+        self.losses.append(batch.losses);
         for event in batch.events {
             let sample = &mut self.open[index];
             let mut event = sample.settler.event(event);
             match &mut event {
                 // All chunks of a stream have one id.
                 TurnEvent::Started(head) => head.id = Some(self.reply_id.clone()),
-                TurnEvent::Finished(finish) => add(&mut self.usage, finish.usage.as_ref()),
+                TurnEvent::Finished(finish) => add_usage(&mut self.usage, finish.usage.as_ref()),
                 TurnEvent::BlockStarted(_)
                 | TurnEvent::BlockDelta(_)
                 | TurnEvent::BlockFinished(_)
@@ -174,10 +135,62 @@ impl Samples {
             sample.writer.event(event, out);
         }
     }
+
+    /// Writes everything that has arrived. True if something did.
+    fn poll_samples(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Result<bool, TurnError> {
+        let (mut index, mut has_progress) = (0, false);
+        while index < self.open.len() {
+            match self.open[index].events.as_mut().poll_next(cx) {
+                Poll::Pending => index += 1,
+                Poll::Ready(Some(batch)) => {
+                    has_progress = true;
+                    self.write(index, batch?, out);
+                    index += 1;
+                }
+                Poll::Ready(None) => {
+                    has_progress = true;
+                    let mut ended = self.open.remove(index);
+                    self.losses.append(ended.writer.losses());
+                    if self.open.is_empty() {
+                        // This writer knows the head that every chunk repeats.
+                        self.closer = Some(ended.writer);
+                    }
+                }
+            }
+        }
+        Ok(has_progress)
+    }
 }
 
-/// The prompt counts once and the answers' tokens add up, as this API defines it for `n`.
-pub(super) fn add(total: &mut Option<Usage>, more: Option<&Usage>) {
+impl RelayStream for SampleStream {
+    fn poll_frames(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>> {
+        let mut out = Vec::new();
+        while out.is_empty() {
+            if self.open.is_empty() {
+                let Some(mut closer) = self.closer.take() else { return Poll::Ready(None) };
+                closer.close(self.usage.as_ref(), &mut out);
+                break;
+            }
+            match self.poll_samples(cx, &mut out) {
+                Ok(true) => {}
+                Ok(false) => return Poll::Pending,
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+        Poll::Ready(Some(Ok(out.into())))
+    }
+
+    fn reading(&self) -> MeterReading {
+        MeterReading { usage: self.usage.clone(), complete: self.closer.is_none(), ..MeterReading::default() }
+    }
+
+    fn take_losses(&mut self) -> Losses {
+        std::mem::take(&mut self.losses)
+    }
+}
+
+/// The prompt counts once and the tokens of the answers add up, as this API defines it for `n`.
+fn add_usage(total: &mut Option<Usage>, more: Option<&Usage>) {
     let Some(more) = more else { return };
     match total {
         None => *total = Some(more.clone()),

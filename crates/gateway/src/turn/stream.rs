@@ -1,4 +1,4 @@
-//! A reply as it comes: events written in the client's dialect, or the host's own frames.
+//! A reply as it arrives: events written in the client's dialect, or the host's own frames.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,80 +15,74 @@ use toolgate_model::reply::Fold;
 use toolgate_model::settle::Settler;
 use toolgate_model::{ErrorKind, ReplyId, TurnError, TurnEvent};
 
-use super::keep::Said;
-use super::prepare::Asked;
+use super::answer::Start;
+use super::going_away;
 use super::record::TurnRecord;
-use super::samples::{Opened, Samples, Start, event_streams};
-use super::{going_away, unsaid};
+use super::reply::unsupported_extras;
+use super::request::RoutedTurn;
+use super::stored_reply::CompleteReply;
 use crate::service::Worker;
 
-/// Events that arrived together go out together, up to about this many bytes.
-const MAX_JOINED_BYTES: usize = 16 * 1024;
+/// Events that arrived together are sent together, up to about this many bytes.
+const MAX_BATCH_BYTES: usize = 16 * 1024;
 
 /// A first guess at what one batch of events takes.
 const USUAL_BATCH_BYTES: usize = 512;
 
 /// A stream before its first byte.
-pub(super) struct Pending {
+pub(super) struct OpenStream {
     worker: Arc<Worker>,
-    asked: Asked,
+    routed: RoutedTurn,
     source: Source,
 }
 
-impl Pending {
-    /// The first event has not come yet.
-    pub(super) fn starting(worker: Arc<Worker>, asked: Asked, start: Start) -> Self {
-        Self { worker, asked, source: Source::Starting(start) }
+impl OpenStream {
+    /// A stream that begins before its first event.
+    pub(super) fn starting(worker: &Arc<Worker>, routed: RoutedTurn, start: Start) -> Box<Self> {
+        Box::new(Self { worker: Arc::clone(worker), routed, source: Source::Starting(start) })
     }
 
-    /// The first event is there.
-    pub(super) fn answered(worker: Arc<Worker>, asked: Asked, opened: Opened) -> Self {
-        let source = Source::of(opened, &asked);
-        Self { worker, asked, source }
+    /// A stream whose first event has arrived.
+    pub(super) fn answered(worker: &Arc<Worker>, routed: RoutedTurn, body: AnswerBody) -> Box<Self> {
+        Box::new(Self { worker: Arc::clone(worker), routed, source: body.into() })
     }
 }
 
 /// Where the reply comes from.
 enum Source {
+    /// The first event has not arrived yet.
     Starting(Start),
     Events(EventStream),
     Relay(Box<dyn RelayStream>),
-    Samples(Box<Samples>),
-    /// What came is no stream.
+    /// The back end gave something that cannot be streamed.
     Unfit(TurnError),
     Ended,
 }
 
-impl Source {
-    fn of(opened: Opened, asked: &Asked) -> Self {
-        if !opened.others.is_empty() {
-            return match event_streams(opened) {
-                Ok(streams) => Self::Samples(Box::new(Samples::new(streams, &asked.context()))),
-                Err(error) => Self::Unfit(error),
-            };
-        }
-        match opened.first.body {
+impl From<AnswerBody> for Source {
+    fn from(body: AnswerBody) -> Self {
+        match body {
             AnswerBody::Events(events) => Self::Events(events),
             AnswerBody::Relay(relay) => Self::Relay(relay),
             AnswerBody::Whole(_) => Self::Unfit(TurnError::new(
                 ErrorKind::Internal,
-                "a stream was asked for and a whole reply came; please report this",
+                "the back end relays one body for a request that asked for a stream; please report this",
             )),
         }
     }
 }
 
 /// The body of a streamed reply. Dropping it cancels the turn at the host (T20).
-pub(crate) struct ReplyBody {
+pub(crate) struct StreamBody {
     worker: Arc<Worker>,
-    asked: Asked,
+    routed: RoutedTurn,
     source: Source,
     /// Made when first needed: a relayed stream writes nothing of its own unless something is wrong.
     writer: Option<Box<dyn ReplyWriter>>,
     settler: Settler,
-    /// The reply so far, where it is to be kept.
+    /// The reply so far, if it is to be stored.
     fold: Option<Fold>,
-    /// Keeps the reply; the last frames wait for it, so that a client can continue a reply as soon as it is over.
+    /// Stores the reply. The last frames wait for it, so that a client can continue a reply as soon as it has ended.
     keeping: Option<BoxFuture<'static, ()>>,
     out: Vec<u8>,
     last_write: Instant,
@@ -97,16 +91,16 @@ pub(crate) struct ReplyBody {
     record: Box<TurnRecord>,
 }
 
-impl ReplyBody {
-    pub(super) fn new(pending: Pending, record: Box<TurnRecord>) -> Self {
-        let Pending { worker, asked, source } = pending;
+impl StreamBody {
+    pub(super) fn new(stream: OpenStream, record: Box<TurnRecord>) -> Self {
+        let OpenStream { worker, routed, source } = stream;
         let now = Instant::now();
         Self {
             ping: Box::pin(tokio::time::sleep_until(now + worker.shared.limits.ping_every)),
             grace_over: Box::pin(worker.tasks.grace_over().clone().cancelled_owned()),
-            fold: asked.keeper.as_ref().map(|_| Fold::new()),
+            fold: routed.keeper.as_ref().map(|_| Fold::new()),
             worker,
-            asked,
+            routed,
             source,
             writer: None,
             settler: Settler::new(),
@@ -117,7 +111,7 @@ impl ReplyBody {
         }
     }
 
-    /// The next bytes: all that have come. `None` at the end of the reply.
+    /// The next bytes: everything that has arrived. `None` at the end of the reply.
     pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             if let Some(keeping) = &mut self.keeping {
@@ -128,8 +122,8 @@ impl ReplyBody {
             if is_over && self.out.is_empty() {
                 return Poll::Ready(None);
             }
-            if is_over || self.out.len() >= MAX_JOINED_BYTES {
-                return self.send_out();
+            if is_over || self.out.len() >= MAX_BATCH_BYTES {
+                return self.flush();
             }
             match self.poll_source(cx) {
                 Poll::Ready(Some(frames)) => return self.send(frames),
@@ -139,7 +133,7 @@ impl ReplyBody {
                         writer.pause(&mut self.out);
                     }
                     if !self.out.is_empty() {
-                        return self.send_out();
+                        return self.flush();
                     }
                     ready!(self.poll_quiet(cx));
                 }
@@ -147,13 +141,13 @@ impl ReplyBody {
         }
     }
 
-    /// Takes one step; what is to be sent is in `out`, or returned where it is the host's own.
+    /// Takes one step. New bytes are in `out`, or returned if they are the host's own.
     fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         match &mut self.source {
-            Source::Starting(start) => match ready!(Pin::new(start).poll(cx)) {
-                Ok(opened) => {
-                    self.record.answered(&opened.first);
-                    self.source = Source::of(opened, &self.asked);
+            Source::Starting(start) => match ready!(start.as_mut().poll(cx)) {
+                Ok(answer) => {
+                    self.record.set_answer(&answer);
+                    self.source = answer.body.into();
                 }
                 Err(error) => self.fail(&error),
             },
@@ -163,28 +157,17 @@ impl ReplyBody {
                 None => self.end_events(),
             },
             Source::Relay(relay) => match ready!(relay.poll_frames(cx)) {
-                Some(Ok(frames)) if self.asked.keeper.is_none() => return Poll::Ready(Some(frames)),
+                Some(Ok(frames)) if self.routed.keeper.is_none() => return Poll::Ready(Some(frames)),
                 Some(Ok(frames)) => match relay.reading().repeated {
                     None => return Poll::Ready(Some(frames)),
-                    // The last frames wait in `out` until the reply is kept.
+                    // The last frames wait in `out` until the reply is stored.
                     Some(reply) => {
-                        self.keeping = self.asked.keep_relayed(&self.worker, reply.as_bytes());
+                        self.keeping = self.routed.keep_relayed(&self.worker, reply.as_bytes());
                         self.out.extend_from_slice(&frames);
                     }
                 },
                 Some(Err(error)) => self.fail(&error),
                 None => self.end_relay(),
-            },
-            Source::Samples(samples) => match ready!(samples.poll_write(cx, &mut self.out)) {
-                Some(Ok(losses)) => {
-                    self.record.read(samples.usage());
-                    self.record.lost(losses);
-                }
-                Some(Err(error)) => self.fail(&error),
-                None => {
-                    self.source = Source::Ended;
-                    self.record.succeed();
-                }
             },
             Source::Unfit(error) => {
                 let error = error.clone();
@@ -196,7 +179,7 @@ impl ReplyBody {
     }
 
     fn write(&mut self, batch: Batch) {
-        self.record.lost(batch.losses);
+        self.record.add_losses(batch.losses);
         if self.out.capacity() == 0 {
             self.out.reserve(USUAL_BATCH_BYTES);
         }
@@ -204,11 +187,11 @@ impl ReplyBody {
             let mut event = self.settler.event(event);
             match &mut event {
                 TurnEvent::Started(head) if self.fold.is_some() => {
-                    head.id = Some(ReplyId::new(self.asked.api.reply_id(self.asked.turn.id)));
+                    head.id = Some(ReplyId::new(self.routed.api.reply_id(self.routed.turn.id)));
                 }
-                TurnEvent::Usage(usage) => self.record.read(Some(usage.clone())),
+                TurnEvent::Usage(usage) => self.record.set_usage(Some(usage.clone())),
                 TurnEvent::Finished(finish) => {
-                    self.record.read(finish.usage.clone());
+                    self.record.set_usage(finish.usage.clone());
                     self.record.succeed();
                 }
                 TurnEvent::Started(_)
@@ -217,46 +200,40 @@ impl ReplyBody {
                 | TurnEvent::BlockFinished(_) => {}
             }
             self.remember(&event);
-            let writer = writer(&mut self.writer, &self.asked);
+            let writer = writer(&mut self.writer, &self.routed);
             writer.event(event, &mut self.out);
         }
     }
 
-    /// Adds the event to the reply that is to be kept; with the last one, begins to keep it.
+    /// Adds the event to the reply that is to be stored; the last one starts storing it.
     fn remember(&mut self, event: &TurnEvent) {
         let Some(mut fold) = self.fold.take() else { return };
         if let Err(error) = fold.event(event.clone()) {
-            tracing::error!(%error, id = %self.asked.turn.id, "a reply is not kept: its events are out of order");
+            tracing::error!(%error, id = %self.routed.turn.id, "a reply is not stored: its events are out of order");
             return;
         }
         if !matches!(event, TurnEvent::Finished(_)) {
             self.fold = Some(fold);
             return;
         }
-        let (Ok(reply), Some(keeper)) = (fold.end(), self.asked.keeper.take()) else { return };
-        let said = Said { reply, context: self.asked.context(), written: None };
-        let request = Arc::clone(&self.asked.turn.request);
-        let worker = Arc::clone(&self.worker);
-        self.keeping = Some(Box::pin(keeper.keep(worker, self.asked.api.dialect(), request, said)));
+        let (Ok(reply), Some(keeper)) = (fold.end(), self.routed.keeper.take()) else { return };
+        let complete = CompleteReply { reply, context: self.routed.context(), written: None };
+        let (worker, request) = (Arc::clone(&self.worker), self.routed.request());
+        self.keeping = Some(Box::pin(keeper.keep(worker, self.routed.turn.dialect, request, complete)));
     }
 
     fn end_events(&mut self) {
         self.source = Source::Ended;
         if let Some(writer) = &mut self.writer {
             let losses = writer.losses();
-            self.record.lost(losses);
+            self.record.add_losses(losses);
         }
         self.record.succeed();
     }
 
     fn end_relay(&mut self) {
         self.read_meter();
-        if let Source::Relay(relay) = std::mem::replace(&mut self.source, Source::Ended)
-            && let Some(error) = relay.reading().error
-        {
-            // The host told the client itself.
-            self.record.fail(&error);
-        }
+        self.source = Source::Ended;
         self.record.succeed();
     }
 
@@ -264,20 +241,28 @@ impl ReplyBody {
     fn fail(&mut self, error: &TurnError) {
         self.read_meter();
         self.source = Source::Ended;
-        self.record.lost(unsaid(self.asked.api, error));
+        self.record.add_losses(unsupported_extras(self.routed.api, error));
         self.record.fail(error);
-        writer(&mut self.writer, &self.asked).error(error, &mut self.out);
+        writer(&mut self.writer, &self.routed).error(error, &mut self.out);
     }
 
+    /// Records what the meter saw. A reply whose last frame was sent is complete, even if the client closes the
+    /// connection before the host does.
     fn read_meter(&mut self) {
-        if let Source::Relay(relay) = &self.source {
-            let reading = relay.reading();
-            let usage = reading.usage.or_else(|| Some(self.asked.estimated_usage(reading.said_bytes?)));
-            self.record.read(usage);
+        let Source::Relay(relay) = &mut self.source else { return };
+        let reading = relay.reading();
+        self.record.add_losses(relay.take_losses());
+        let estimated = |bytes| self.routed.estimated_usage(bytes);
+        self.record.set_usage(reading.usage.or_else(|| reading.said_bytes.map(estimated)));
+        match reading.error {
+            // The host's own error event has reached the client.
+            Some(error) => self.record.fail(&error),
+            None if reading.complete => self.record.succeed(),
+            None => {}
         }
     }
 
-    /// Nothing comes: shows that we are alive when it is time (T19), or ends when the gateway does.
+    /// Nothing arrives: sends a ping when it is due (T19), or ends the stream when the gateway stops.
     fn poll_quiet(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.grace_over.as_mut().poll(cx).is_ready() {
             self.fail(&going_away());
@@ -292,7 +277,7 @@ impl ReplyBody {
             self.ping.as_mut().reset(due);
         }
         self.ping.as_mut().reset(Instant::now() + self.worker.shared.limits.ping_every);
-        writer(&mut self.writer, &self.asked).ping(&mut self.out);
+        writer(&mut self.writer, &self.routed).ping(&mut self.out);
         Poll::Ready(())
     }
 
@@ -301,19 +286,19 @@ impl ReplyBody {
         Poll::Ready(Some(bytes))
     }
 
-    fn send_out(&mut self) -> Poll<Option<Bytes>> {
+    fn flush(&mut self) -> Poll<Option<Bytes>> {
         let out = std::mem::take(&mut self.out);
         self.send(out.into())
     }
 }
 
-impl Drop for ReplyBody {
-    /// A client that left in the middle still pays for what it got.
+impl Drop for StreamBody {
+    /// A client that leaves in the middle still pays for what it got.
     fn drop(&mut self) {
         self.read_meter();
     }
 }
 
-fn writer<'a>(made: &'a mut Option<Box<dyn ReplyWriter>>, asked: &Asked) -> &'a mut dyn ReplyWriter {
-    made.get_or_insert_with(|| asked.api.dialect().reply_writer(asked.context())).as_mut()
+fn writer<'a>(made: &'a mut Option<Box<dyn ReplyWriter>>, routed: &RoutedTurn) -> &'a mut dyn ReplyWriter {
+    made.get_or_insert_with(|| routed.turn.dialect.reply_writer(routed.context())).as_mut()
 }

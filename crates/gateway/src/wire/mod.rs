@@ -19,7 +19,7 @@ use self::connection::Connection;
 use self::head::Head;
 use crate::http::{Peer, refuse};
 use crate::service::Worker;
-use crate::turn::{self, Asking, TurnReply};
+use crate::turn::{OpenTurn, TurnHead, TurnReply};
 
 pub(crate) use self::rewound::Rewound;
 
@@ -35,8 +35,8 @@ pub(crate) async fn serve(stream: TcpStream, worker: &Arc<Worker>, peer: Peer) -
         };
         let answered = match worker.shared.door.open(&head.request, peer) {
             Ok(caller) => {
-                let asking = Arc::new(Asking::new(head.api, caller, head.request.headers()));
-                answer(worker, &mut connection, asking, head.body_bytes).await.ok()?
+                let turn = OpenTurn::new(worker, TurnHead::new(head.api, caller, head.request.headers()));
+                answer(&mut connection, turn, head.body_bytes).await.ok()?
             }
             // Whoever may not come in is not listened to for long.
             Err(_) if connection.received.len() < head.body_bytes => {
@@ -56,14 +56,8 @@ pub(crate) async fn serve(stream: TcpStream, worker: &Arc<Worker>, peer: Peer) -
     }
 }
 
-/// Reads the body and answers the turn. A client that leaves drops it, which tells so.
-async fn answer(
-    worker: &Arc<Worker>,
-    connection: &mut Connection,
-    asking: Arc<Asking>,
-    body_bytes: usize,
-) -> io::Result<TurnReply> {
-    let turn = turn::begin(worker, asking);
+/// Reads the body and answers the turn. A client that leaves drops the turn, which records that.
+async fn answer(connection: &mut Connection, turn: OpenTurn, body_bytes: usize) -> io::Result<TurnReply> {
     let body = connection.body(body_bytes).await?;
     let answer = pin!(turn.answer(Ok(body)));
     connection.meanwhile(answer).await

@@ -1,4 +1,4 @@
-//! Replies that a later request may continue by their id, kept for the caller who asked for them.
+//! Replies that a later request may continue by their id, stored for the caller who asked for them.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::service::Worker;
 
 /// What the store holds for one reply.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredReply {
     /// The reply as the client got it.
     pub(crate) response: Box<RawValue>,
     /// The conversation after it, as its dialect remembers it.
     pub(crate) conversation: String,
 }
 
-impl Kept {
-    /// Reads what was kept.
+impl StoredReply {
+    /// Reads a stored reply.
     pub(crate) fn read(body: &str) -> Result<Self, TurnError> {
         serde_json::from_str(body).map_err(|error| {
             TurnError::new(
@@ -33,66 +33,76 @@ impl Kept {
     }
 }
 
-/// The reply this caller wants to continue; `None` where we do not have it.
-pub(super) async fn find(worker: &Worker, caller: &Caller, id: &ReplyId) -> Result<Option<Kept>, TurnError> {
+/// The reply this caller wants to continue; `None` if it is not stored here.
+pub(super) async fn find(
+    worker: &Worker,
+    caller: &Caller,
+    id: &ReplyId,
+) -> Result<Option<StoredReply>, TurnError> {
     let id = ResponseId::new(id.as_str());
     let stored = worker.shared.store.response(caller.scope(), &id).await.map_err(store_failed)?;
-    stored.map(|stored| Kept::read(&stored.body)).transpose()
+    stored.map(|stored| StoredReply::read(&stored.body)).transpose()
 }
 
-/// Whose reply it is and what it continues.
+/// Stores one reply: for whom, and what it continues.
 #[derive(Clone)]
-pub(super) struct Keeper {
+pub(super) struct ReplyKeeper {
     caller: Caller,
     previous: Option<ReplyId>,
 }
 
-impl Keeper {
+impl ReplyKeeper {
     pub(super) fn new(caller: Caller, previous: Option<ReplyId>) -> Self {
         Self { caller, previous }
     }
 
-    /// Keeps a reply that went to the client in the host's own words.
-    pub(super) async fn keep_relayed(self, worker: Arc<Worker>, asked: Arc<TurnRequest>, said: Relayed) {
-        let Relayed { body, context, dialect } = said;
+    /// Stores a reply that was relayed in the host's own bytes.
+    pub(super) async fn keep_relayed(
+        self,
+        worker: Arc<Worker>,
+        request: Arc<TurnRequest>,
+        relayed: RelayedReply,
+    ) {
+        let RelayedReply { body, context, dialect } = relayed;
         let host = toolgate_dialect::registry::find(dialect.id().name).map(|dialect| dialect.upstream);
         let reply = match host.map(|host| host.read_reply(&body)) {
             Some(Ok(read)) => read.value,
             Some(Err(error)) => {
-                tracing::warn!(%error, "keeping a relayed response: it cannot be read, so it cannot be continued");
+                tracing::warn!(%error, "a relayed response cannot be parsed, so it is not stored and cannot be continued");
                 return;
             }
             None => return,
         };
-        // Work in the background is not over yet, and its host will be asked for it.
+        // A response that still runs in the background is fetched from its host.
         if matches!(reply.finish.stop, StopReason::Other(_)) {
             return;
         }
-        let said = Said { reply, context, written: Some(body) };
-        self.keep(worker, dialect, asked, said).await;
+        let complete = CompleteReply { reply, context, written: Some(body) };
+        self.keep(worker, dialect, request, complete).await;
     }
 
-    /// Keeps a complete reply. A reply that cannot be kept still reaches the client, and the log says why.
+    /// Stores a complete reply. A reply that cannot be stored still reaches the client, and the log says why.
     pub(super) async fn keep(
         self,
         worker: Arc<Worker>,
         dialect: &'static dyn ClientDialect,
-        asked: Arc<TurnRequest>,
-        said: Said,
+        request: Arc<TurnRequest>,
+        complete: CompleteReply,
     ) {
-        let Said { reply, context, written } = said;
-        let Some(conversation) = dialect.remember(&asked, &reply) else { return };
+        let CompleteReply { reply, context, written } = complete;
+        let Some(conversation) = dialect.remember(&request, &reply) else { return };
         let written = written.unwrap_or_else(|| dialect.write_reply(&reply, &context).value);
         let body = String::from_utf8(written)
             .map_err(|error| error.to_string())
             .and_then(|text| RawValue::from_string(text).map_err(|error| error.to_string()))
             .and_then(|response| {
-                serde_json::to_string(&Kept { response, conversation }).map_err(|error| error.to_string())
+                serde_json::to_string(&StoredReply { response, conversation })
+                    .map_err(|error| error.to_string())
             });
         let body = match body {
             Ok(body) => body,
             Err(error) => {
-                tracing::error!(error, "keeping a response: it could not be written as JSON");
+                tracing::error!(error, "a response is not stored: it could not be written as JSON");
                 return;
             }
         };
@@ -105,21 +115,21 @@ impl Keeper {
             body,
         };
         if let Err(error) = worker.shared.store.put_response(self.caller.scope(), stored).await {
-            tracing::error!(%error, "keeping a response failed: it cannot be continued by its id");
+            tracing::error!(%error, "storing a response failed: it cannot be continued by its id");
         }
     }
 }
 
 /// A complete reply and what its dialect needs to write it.
-pub(super) struct Said {
+pub(super) struct CompleteReply {
     pub(super) reply: toolgate_model::Reply,
     pub(super) context: ReplyContext,
-    /// The reply as it was written already.
+    /// The reply in the client's dialect, if it was written already.
     pub(super) written: Option<Vec<u8>>,
 }
 
 /// A complete reply as its host wrote it, in the client's dialect.
-pub(super) struct Relayed {
+pub(super) struct RelayedReply {
     pub(super) body: Vec<u8>,
     pub(super) context: ReplyContext,
     pub(super) dialect: &'static dyn ClientDialect,
