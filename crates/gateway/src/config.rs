@@ -60,8 +60,37 @@ pub struct Limits {
     /// How long an error may still get its own HTTP status: after that a stream begins with 200 and pings, and an
     /// error comes as an event.
     pub commit_after: Duration,
-    /// How long open streams may go on after a shutdown was asked for.
+    /// How long open streams may continue after a shutdown was requested.
     pub shutdown_grace: Duration,
+    /// The most open connections of clients, over all workers. Further ones are refused.
+    pub connections: usize,
+    /// How long clients may take.
+    pub deadlines: ClientDeadlines,
+}
+
+/// Every wait for a client is bounded by one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientDeadlines {
+    /// From the first byte of a request to the end of its head, also of HTTP/2's preface. A body is measured in windows
+    /// of this length.
+    pub head: Duration,
+    /// Between two requests on a connection.
+    pub idle: Duration,
+    /// The fewest bytes per second of a request body, on average over a window.
+    pub body_rate: u64,
+    /// How long a client may take nothing of a reply that is ready for it.
+    pub stalled: Duration,
+}
+
+impl Default for ClientDeadlines {
+    fn default() -> Self {
+        Self {
+            head: Duration::from_secs(30),
+            idle: Duration::from_mins(2),
+            body_rate: 128,
+            stalled: Duration::from_mins(2),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -72,6 +101,8 @@ impl Default for Limits {
             ping_every: Duration::from_secs(15),
             commit_after: Duration::from_secs(5),
             shutdown_grace: Duration::from_secs(20),
+            connections: 10_000,
+            deadlines: ClientDeadlines::default(),
         }
     }
 }

@@ -1,14 +1,15 @@
 //! The service: three client APIs over any back end.
 //!
 //! ```text
-//!  socket ─▶ wire ─▶ door (Host, Origin, key) ─▶ turn (client dialect) ─▶ back end
-//!              │       (what is no turn goes through hyper and http's routes)
+//!  accept ─▶ wire ─▶ door (Host, Origin, key) ─▶ turn (client dialect) ─▶ back end
+//!              │       (other requests go through hyper and http's routes)
 //!              ◀── bytes: relayed, or events written in the client's dialect
-//!            then one line in the log, one usage record
+//!            then one log line and one usage record
 //! ```
 //!
 //! Each worker thread has a runtime, a router and connections of its own, so a request never changes threads.
 
+mod accept;
 mod agent_records;
 pub mod approval;
 mod clock;

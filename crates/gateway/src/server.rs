@@ -1,43 +1,29 @@
 //! Listening, serving on several threads, and ending well.
 
-use std::convert::Infallible;
-use std::future::ready;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
-use futures_util::future::Either;
+use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use thiserror::Error;
-use tokio::net::TcpStream;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use toolgate_backend::config::{AgentConfig, BackendConfig};
 use toolgate_backend::{Agents, AssembleError, Decider, Router, Tls};
 use toolgate_state::{Store, UsageLog};
 
+use crate::accept::{ACCEPT_QUEUE, ConnectionCounts, accept, work};
 use crate::agent_records::StoredRecords;
 use crate::approval::Approvals;
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
 use crate::house_key::HouseKey;
-use crate::http::{self, Door, Peer};
+use crate::http::Door;
 use crate::service::{Shared, Worker};
 use crate::tasks::Tasks;
 use crate::telemetry::Metrics;
-use crate::wire::{self, Rewound};
-
-/// How long a client may take to send the head of a request.
-const MAX_HEAD_WAIT: Duration = Duration::from_secs(30);
-
-/// The wait after a failed accept: it usually means that no file handles are left, and asking again at once would
-/// only burn the processor.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A gateway that is ready to serve.
 pub struct Gateway {
@@ -104,6 +90,7 @@ impl Gateway {
         let agents = Agents::new(&backends.agents, records, decider).map_err(ServeError::Agents)?;
         Router::assemble(&backends, &tls, &agents)?;
         let house_key = HouseKey::for_agents(&agents)?;
+        let workers = config.workers.max(1);
         let shared = Shared {
             door: Door::new(config, house_key.known()),
             limits: config.limits,
@@ -111,8 +98,8 @@ impl Gateway {
             usage: parts.usage,
             metrics: Metrics::new(),
             clock: parts.clock,
+            connections: ConnectionCounts::new(workers, config.limits.connections),
         };
-        let workers = config.workers.max(1);
         Ok(Self { shared: Arc::new(shared), backends, agents: Arc::new(agents), house_key, tls, workers })
     }
 
@@ -126,29 +113,46 @@ impl Gateway {
         let failed = |worker| move |source| ServeError::Worker { worker, source };
         let address = listener.local_addr().map_err(failed(0))?;
         listener.set_nonblocking(true).map_err(failed(0))?;
-        let mut workers = Vec::with_capacity(self.workers);
+        let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let (mut workers, mut queues) = (Vec::new(), Vec::new());
         for number in 0..self.workers {
             let worker = Worker {
                 shared: Arc::clone(&self.shared),
                 router: Router::assemble(&self.backends, &self.tls, &self.agents)?,
                 tasks: Tasks::new(shutdown.clone()),
             };
-            let listener = listener.try_clone().map_err(failed(number))?;
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed(number))?;
-            let (ended, end) = oneshot::channel();
-            let thread = thread::Builder::new().name(format!("toolgate-{number}")).spawn(move || {
-                let outcome = runtime.block_on(work(listener, worker));
-                // Nobody listens any more when the handle was dropped, and then nobody wants to know.
-                ended.send(outcome.map_err(failed(number))).ok();
-            });
-            // The channel tells when the thread ends, without blocking anybody.
-            drop(thread.map_err(failed(number))?);
-            workers.push(end);
+            let (queue, accepted) = mpsc::channel(ACCEPT_QUEUE);
+            queues.push(queue);
+            let runtime = runtime().map_err(failed(number))?;
+            workers.push(
+                start_thread(format!("toolgate-{number}"), move || {
+                    runtime.block_on(work(accepted, worker));
+                    Ok(())
+                })
+                .map_err(failed(number))?,
+            );
         }
+        let (runtime, listener) = (runtime().map_err(failed(0))?, listener.try_clone().map_err(failed(0))?);
+        let (shared, stopping) = (Arc::clone(&self.shared), shutdown.clone());
+        let acceptor = start_thread("toolgate-accept".to_owned(), move || {
+            runtime.block_on(accept(listener, queues, shared, stopping)).map_err(failed(0))
+        });
+        workers.push(acceptor.map_err(failed(0))?);
         self.agents.open(self.house_key.door(address));
         Ok(Running { address, shutdown, workers, agents: self.agents })
     }
+}
+
+/// Starts a thread; the receiver gets its outcome, without blocking anybody.
+fn start_thread(
+    name: String,
+    body: impl FnOnce() -> Result<(), ServeError> + Send + 'static,
+) -> io::Result<oneshot::Receiver<Result<(), ServeError>>> {
+    let (ended, end) = oneshot::channel();
+    // Nobody receives the outcome once the handle of the gateway was dropped.
+    let thread = thread::Builder::new().name(name).spawn(move || drop(ended.send(body())))?;
+    drop(thread);
+    Ok(end)
 }
 
 /// A gateway that serves. Dropping the handle does not stop it.
@@ -180,86 +184,6 @@ impl Running {
         }
         self.agents.stop().await;
         Ok(())
-    }
-}
-
-/// One worker's life.
-async fn work(listener: TcpListener, worker: Worker) -> io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let worker = Arc::new(worker);
-    let tasks = worker.tasks.clone();
-    let routes = http::routes(Arc::clone(&worker));
-    loop {
-        let accepted = tokio::select! {
-            biased;
-            () = tasks.stopping().cancelled() => break,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                let connection =
-                    Connection { worker: Arc::clone(&worker), routes: routes.clone(), peer: Peer(peer) };
-                tasks.spawn(connection.serve(stream));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "accepting a connection failed; if this goes on, raise the limit of open files");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-    drop(listener);
-    tasks.finish(worker.shared.limits.shutdown_grace).await;
-    Ok(())
-}
-
-struct Connection {
-    worker: Arc<Worker>,
-    routes: axum::Router,
-    peer: Peer,
-}
-
-impl Connection {
-    async fn serve(self, stream: TcpStream) {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a client was gone before it was served");
-            return;
-        }
-        if let Some(rest) = wire::serve(stream, &self.worker, self.peer).await {
-            // In a box of its own: most connections never come here, and each would carry the room for it.
-            Box::pin(self.serve_anything(rest)).await;
-        }
-    }
-
-    /// Serves whatever HTTP can say, of any version.
-    async fn serve_anything(self, stream: Rewound) {
-        let Self { worker, routes, peer } = self;
-        let tasks = worker.tasks.clone();
-        let service = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-            let answered = match worker.shared.door.open(&request, peer) {
-                Ok(caller) => {
-                    Either::Left(http::answer(Arc::clone(&worker), routes.clone(), caller, request))
-                }
-                Err(error) => Either::Right(ready(http::refuse(&request, &error))),
-            };
-            answered.map(Ok::<_, Infallible>)
-        });
-        let mut server = auto::Builder::new(tasks.clone());
-        server.http1().timer(TokioTimer::new()).header_read_timeout(MAX_HEAD_WAIT);
-        server.http2().timer(TokioTimer::new());
-        let connection = server.serve_connection(TokioIo::new(stream), service);
-        let mut connection = std::pin::pin!(connection);
-        let outcome = tokio::select! {
-            biased;
-            outcome = connection.as_mut() => outcome,
-            () = tasks.stopping().cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = outcome {
-            // Clients leave when they like; the turn itself has logged what that meant for it.
-            tracing::debug!(%error, "a connection ended early");
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use toolgate_backend::Router;
 use toolgate_state::{Store, UsageLog};
 
+use crate::accept::ConnectionCounts;
 use crate::clock::Clock;
 use crate::config::Limits;
 use crate::http::Door;
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) usage: UsageLog,
     pub(crate) metrics: Metrics,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) connections: ConnectionCounts,
 }
 
 /// One for each worker thread.

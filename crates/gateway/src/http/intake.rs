@@ -1,6 +1,7 @@
-//! Takes a request's body in, within its bound.
+//! Reads a request's body within its bounds.
 
 use std::error::Error;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
@@ -9,38 +10,65 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use toolgate_model::{ErrorKind, TurnError};
 
-/// How much of a refused body is read and thrown away. A client that still sends would otherwise see its connection
-/// reset instead of our answer.
+use crate::config::{ClientDeadlines, Limits};
+use crate::wire::{Pace, too_slow};
+
+/// How much of a refused body is read and discarded. A client that is still sending would otherwise see a connection
+/// reset instead of the refusal.
 const MAX_DISCARDED_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The body, if it is not larger than `limit`.
-pub(crate) async fn read_body<B>(mut body: B, limit: usize) -> Result<Bytes, TurnError>
+/// The body, if it is not larger than the limit and does not arrive too slowly.
+pub(crate) async fn read_body<B>(body: B, limits: &Limits) -> Result<Bytes, TurnError>
+where
+    B: Body<Data = Bytes, Error: Error + Send + Sync + 'static> + Unpin,
+{
+    let received = AtomicUsize::new(0);
+    let reading = std::pin::pin!(collect(body, limits.body_bytes, &received));
+    tokio::select! {
+        biased;
+        body = reading => body,
+        () = falls_behind(&limits.deadlines, &received) => Err(too_slow()),
+    }
+}
+
+/// Ready when a window of time brought too little of the body.
+async fn falls_behind(deadlines: &ClientDeadlines, received: &AtomicUsize) {
+    let mut pace = Pace::new(deadlines, 0);
+    loop {
+        tokio::time::sleep_until(pace.window_end()).await;
+        if !pace.next_window(received.load(Ordering::Relaxed)) {
+            return;
+        }
+    }
+}
+
+async fn collect<B>(mut body: B, limit: usize, received: &AtomicUsize) -> Result<Bytes, TurnError>
 where
     B: Body<Data = Bytes, Error: Error + Send + Sync + 'static> + Unpin,
 {
     if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
-        Box::pin(discard(body)).await;
+        Box::pin(discard(body, received)).await;
         return Err(too_large(limit));
     }
-    let Some(mut whole) = next(&mut body).await? else { return Ok(Bytes::new()) };
+    let Some(mut whole) = next(&mut body, received).await? else { return Ok(Bytes::new()) };
     if body.is_end_stream() {
         return if whole.len() > limit { Err(too_large(limit)) } else { Ok(whole) };
     }
     let mut joined = BytesMut::new();
-    while let Some(more) = next(&mut body).await? {
+    while let Some(more) = next(&mut body, received).await? {
         if joined.is_empty() {
             joined = BytesMut::from(std::mem::take(&mut whole));
         }
         joined.extend_from_slice(&more);
         if joined.len() > limit {
-            Box::pin(discard(body)).await;
+            Box::pin(discard(body, received)).await;
             return Err(too_large(limit));
         }
     }
     Ok(if joined.is_empty() { whole } else { joined.freeze() })
 }
 
-async fn next<B>(body: &mut B) -> Result<Option<Bytes>, TurnError>
+async fn next<B>(body: &mut B, received: &AtomicUsize) -> Result<Option<Bytes>, TurnError>
 where
     B: Body<Data = Bytes, Error: Error + Send + Sync + 'static> + Unpin,
 {
@@ -52,8 +80,9 @@ where
                     .caused_by(error));
             }
             Some(Ok(frame)) => {
-                // Trailers say nothing to us.
+                // Trailers have no meaning here.
                 if let Ok(bytes) = frame.into_data() {
+                    received.fetch_add(bytes.len(), Ordering::Relaxed);
                     return Ok(Some(bytes));
                 }
             }
@@ -61,7 +90,7 @@ where
     }
 }
 
-/// Refuses a body that says it is no JSON: browsers send other types across sites without asking first.
+/// Refuses a body whose media type is not JSON: browsers send other types across sites without a preflight request.
 pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), TurnError> {
     const JSON: &str = "application/json";
     let Some(named) = headers.get(CONTENT_TYPE) else { return Ok(()) };
@@ -79,15 +108,15 @@ pub(crate) fn check_media_type(headers: &HeaderMap) -> Result<(), TurnError> {
     Err(error)
 }
 
-async fn discard<B>(mut body: B)
+async fn discard<B>(mut body: B, received: &AtomicUsize)
 where
     B: Body<Data = Bytes, Error: Error + Send + Sync + 'static> + Unpin,
 {
     let mut discarded = 0;
     while discarded < MAX_DISCARDED_BYTES {
-        match next(&mut body).await {
+        match next(&mut body, received).await {
             Ok(Some(bytes)) => discarded += u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-            // The body is over, or its sender is gone: either way there is nothing left to discard.
+            // The body has ended or its sender has left.
             Ok(None) | Err(_) => return,
         }
     }

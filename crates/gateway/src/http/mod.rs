@@ -41,7 +41,7 @@ pub(crate) async fn answer(
     {
         // Turns are what the gateway is for. They go straight to their work, past a router made for everything.
         let turn = OpenTurn::new(&worker, TurnHead::new(api, caller, request.headers()));
-        let body = read_body(request.into_body(), worker.shared.limits.body_bytes).await;
+        let body = read_body(request.into_body(), &worker.shared.limits).await;
         return http::Response::from(turn.answer(body).await).map(axum::body::Body::new);
     }
     let mut request: Request = request.map(axum::body::Body::new);

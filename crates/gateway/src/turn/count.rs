@@ -45,7 +45,7 @@ async fn count(
 ) -> Result<(u64, &'static str), TurnError> {
     check_media_type(request.headers())?;
     let headers = forwarded(request.headers());
-    let body = read_body(request.into_body(), worker.shared.limits.body_bytes).await?;
+    let body = read_body(request.into_body(), &worker.shared.limits).await?;
     let dialect = Api::Messages.dialect();
     let peek = dialect.peek_request(&body)?;
     caller.check_model(&peek.model)?;
