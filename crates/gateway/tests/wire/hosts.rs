@@ -90,9 +90,15 @@ async fn a_space_before_the_colon_is_an_error() {
 
 #[tokio::test]
 async fn two_lengths_are_an_error() {
-    let body = replies::whole().to_string();
-    check_refused(&response("200 OK", "content-length: 3\r\n", &body), "").await;
-    check_refused(&response("200 OK", "transfer-encoding: chunked\r\n", &body), "").await;
+    check_refused(&response("200 OK", "content-length: 3\r\n", &replies::whole().to_string()), "").await;
+}
+
+#[tokio::test]
+async fn chunks_win_over_a_length_and_the_connection_is_not_used_again() {
+    let reply = good_reply_to(Ask::Stream).replacen("content-type", "content-length: 9\r\ncontent-type", 1);
+    let outcome = exchange(Ask::Stream, answers_with(&reply)).await;
+    outcome.assert_status(200).assert_says("message_stop").assert_requests(2);
+    assert_eq!(outcome.host.connections().len(), 2);
 }
 
 #[tokio::test]

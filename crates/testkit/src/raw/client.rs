@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use super::message::{RawMessage, complete_length, messages};
+use super::message::{RawMessage, complete_length, end_of, messages};
 use super::play::{Player, RawEnd, Tape};
 use super::{PATIENCE, RawStep};
 use crate::gates::Gates;
@@ -65,10 +65,7 @@ impl RawClient {
     /// When the connection ends first.
     #[expect(clippy::panic, reason = "the text does not come, so the test has failed")]
     pub async fn read_until(&mut self, text: &str) -> String {
-        let end = |bytes: &[u8]| {
-            let at = bytes.windows(text.len()).position(|window| window == text.as_bytes());
-            at.map(|at| at + text.len())
-        };
+        let end = |bytes: &[u8]| end_of(bytes, text.as_bytes());
         match within(text, self.player.read_until(end)).await {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) => panic!("`{text}` did not come ({error}), only:\n{}", self.received_text()),

@@ -63,7 +63,12 @@ pub(super) fn complete_length(bytes: &[u8]) -> Option<usize> {
 
 /// The length of the first head, with the empty line that ends it.
 pub(super) fn head_length(bytes: &[u8]) -> Option<usize> {
-    find(bytes, b"\r\n\r\n").map(|at| at + 4)
+    end_of(bytes, b"\r\n\r\n")
+}
+
+/// Where the first occurrence of `wanted` ends.
+pub(super) fn end_of(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    find(bytes, wanted).map(|at| at + wanted.len())
 }
 
 /// The first message and how many bytes it takes.

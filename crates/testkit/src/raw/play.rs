@@ -124,6 +124,9 @@ impl<T: Transport> Player<T> {
                 RawStep::ReadBytes(count) => {
                     self.read_until(|bytes| (bytes.len() >= count).then_some(count)).await?;
                 }
+                RawStep::ReadUntil(wanted) => {
+                    self.read_until(|bytes| message::end_of(bytes, &wanted)).await?;
+                }
                 RawStep::ReadToEnd => self.read_to_end().await?,
                 RawStep::AnswerAll(bytes) => loop {
                     self.read_until(message::complete_length).await?;

@@ -17,6 +17,8 @@ pub enum RawStep {
     ReadMessage,
     /// Reads this many bytes.
     ReadBytes(usize),
+    /// Reads until these bytes have come.
+    ReadUntil(Bytes),
     /// Reads until the peer closes.
     ReadToEnd,
     /// Reads one message after another and answers each with these bytes, until the peer closes.
@@ -37,6 +39,11 @@ impl RawStep {
     /// [`RawStep::Send`] with a copy of the bytes.
     pub fn send(bytes: impl AsRef<[u8]>) -> Self {
         Self::Send(Bytes::copy_from_slice(bytes.as_ref()))
+    }
+
+    /// [`RawStep::ReadUntil`] with a copy of the bytes.
+    pub fn read_until(bytes: impl AsRef<[u8]>) -> Self {
+        Self::ReadUntil(Bytes::copy_from_slice(bytes.as_ref()))
     }
 
     /// [`RawStep::Gate`] of this name.

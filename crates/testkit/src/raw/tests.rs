@@ -32,7 +32,8 @@ async fn a_host_answers_every_request_and_records_them() {
 async fn gates_hold_back_what_comes_after_them() {
     let steps = [
         RawStep::ReadHead,
-        RawStep::ReadBytes(2),
+        RawStep::read_until("h"),
+        RawStep::ReadBytes(1),
         RawStep::send("HTTP/1.1 200 OK\r\n"),
         RawStep::gate("rest"),
         RawStep::send("content-length: 0\r\n\r\n"),
