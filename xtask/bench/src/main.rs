@@ -7,6 +7,7 @@
 //! ```text
 //! toolgate-bench run GATEWAY RESULT_FOLDER [--smoke]    measure (what `cargo xtask bench` starts)
 //! toolgate-bench agent GATEWAY PROGRAM RESULT_FOLDER [--smoke]    the same for an agent
+//! toolgate-bench storm GATEWAY RESULT_FOLDER [--connections N] [--seed S]    many connections, good and bad
 //! toolgate-bench upstream LINK CERTIFICATES             the scripted upstream, until stdin closes
 //! toolgate-bench relay LINK CERTIFICATES ADDRESS        the relay to it, until stdin closes
 //! ```
@@ -27,6 +28,7 @@ mod result;
 mod rows;
 mod serve;
 mod stage;
+mod storm;
 mod upstream;
 
 use std::error::Error;
@@ -60,6 +62,8 @@ fn main() -> ExitCode {
         ["agent", gateway, program, folder, "--smoke"] => {
             agent::run(Path::new(gateway), Path::new(program), Path::new(folder), agent::Effort::SMOKE)
         }
+        ["storm", gateway, folder, rest @ ..] => storm::Extent::parse(rest)
+            .and_then(|extent| storm::run(Path::new(gateway), Path::new(folder), extent)),
         _ => {
             Err("usage: toolgate-bench run GATEWAY RESULT_FOLDER [--smoke]; easier: cargo xtask bench".into())
         }
