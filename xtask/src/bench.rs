@@ -33,6 +33,14 @@ pub(crate) fn run_agent(root: &Path, program: &AgentProgram, extent: BenchExtent
     Ok(())
 }
 
+/// `cargo xtask storm`: many connections, good and bad, against a gateway over the scripted host.
+pub(crate) fn run_storm(root: &Path, arguments: &[String]) -> Result<(), String> {
+    let Built { gateway, bench, results } = build(root)?;
+    let mut command = Command::new(bench);
+    command.arg("storm").arg(gateway).arg(results.join("storm")).args(arguments);
+    cargo::run(command.stdin(Stdio::null()))
+}
+
 struct Built {
     gateway: PathBuf,
     bench: PathBuf,

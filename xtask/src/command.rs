@@ -12,6 +12,8 @@ pub(crate) enum Command {
     Corpus(PathBuf),
     Bfcl,
     Kills,
+    /// The arguments go to the program that makes the storm.
+    Storm(Vec<String>),
     Help,
 }
 
@@ -35,7 +37,7 @@ pub(crate) enum BenchExtent {
     Smoke,
 }
 
-const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "bfcl", "kills", "help"];
+const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "bfcl", "kills", "storm", "help"];
 
 impl Command {
     /// Reads the arguments after `cargo xtask`; the error is a sentence for the person.
@@ -50,6 +52,7 @@ impl Command {
             ["bench", "--smoke"] => Ok(Self::Bench(BenchExtent::Smoke)),
             ["bfcl"] => Ok(Self::Bfcl),
             ["kills"] => Ok(Self::Kills),
+            ["storm", ..] => Ok(Self::Storm(arguments[1..].to_vec())),
             ["bench", "agent"] => Ok(Self::BenchAgent(AgentProgram::Pinned, BenchExtent::Full)),
             ["bench", "agent", "--smoke"] => Ok(Self::BenchAgent(AgentProgram::Pinned, BenchExtent::Smoke)),
             ["bench", "agent", program] => {
@@ -99,6 +102,7 @@ mod tests {
         check("bench --smoke", &Ok(Command::Bench(BenchExtent::Smoke)));
         check("bfcl", &Ok(Command::Bfcl));
         check("kills", &Ok(Command::Kills));
+        check("storm --seed 7", &Ok(Command::Storm(vec!["--seed".to_owned(), "7".to_owned()])));
         check("bench agent", &Ok(Command::BenchAgent(AgentProgram::Pinned, BenchExtent::Full)));
         check(
             "bench agent /opt/claude --smoke",

@@ -40,6 +40,9 @@ Everything one does with this repository, in one command each.
   cargo xtask bench agent [PROGRAM] [--smoke]
                               an agent behind the gateway: starts, sleeping sessions, a crowd; PROGRAM is a
                               `claude` to measure with, else both that tests use; target/bench/agent-*/agent.json
+  cargo xtask storm [--connections N] [--seed S]
+                              50,000 mixed connections, good and bad, against a release build: every good request
+                              is answered, and memory stops growing
   cargo xtask corpus PATH     recorded exchanges below PATH, read and written in every dialect
   cargo xtask bfcl            every function-calling ground truth as the text of a model, read back by the SDKs
   cargo xtask kills           Claude Code and the gateway killed fifty times each program at random moments of conversations;
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Bfcl => return prompted::run_all(root),
         Command::Kills => return agent::run_kills(root),
         Command::BenchAgent(program, extent) => bench::run_agent(root, &program, extent),
+        Command::Storm(arguments) => bench::run_storm(root, &arguments),
         Command::Corpus(folder) => corpus::run(root, &folder),
     };
     match outcome {

@@ -1,12 +1,18 @@
-//! What tests talk to instead of the world. For tests only.
+//! Peers for tests: hosts and clients whose every byte a test controls. For tests only.
 //!
-//! - [`ScriptedUpstream`]: an HTTP server whose answers, byte by byte, are written down in the test and released by
-//!   named gates, so that no test sleeps.
+//! - [`ScriptedUpstream`]: an HTTP server with scripted responses, released byte by byte by named gates, so that no
+//!   test sleeps.
 //! - [`ScriptedModel`]: a model on top of it that speaks three dialects and behaves as the model's name says.
-//! - [`say`]: a [`Line`] of a model that only knows text, in whichever dialect it was asked.
+//! - [`say`]: a [`Line`] of a model that knows only text, in the dialect of the request.
+//! - [`RawHost`] and [`RawClient`]: peers that send exactly the bytes they are given, valid HTTP or not.
 
+mod gates;
+mod raw;
 mod scripted_model;
+mod tls;
 mod upstream;
 
+pub use raw::{RawClient, RawConnection, RawEnd, RawHost, RawMessage, RawStep, messages};
 pub use scripted_model::{Line, Pieces, ScriptedModel, TRIGGER, say};
-pub use upstream::{Offer, Received, Script, ScriptedUpstream, Step};
+pub use tls::Offer;
+pub use upstream::{Received, Script, ScriptedUpstream, Step};

@@ -146,9 +146,9 @@ impl Script {
         format!("{pace}-{ending}-{}", self.words)
     }
 
-    /// The same with the host before it: the gateway chooses the host by the model's name.
-    pub(crate) fn model_at(self, host: Dialect) -> String {
-        format!("{}/{}", host.config_name(), self.model())
+    /// The same with the upstream before it: the gateway chooses the upstream by the model's name.
+    pub(crate) fn model_at(self, upstream: &str) -> String {
+        format!("{upstream}/{}", self.model())
     }
 
     pub(crate) fn of_model(model: &str) -> Option<Self> {
@@ -217,10 +217,10 @@ mod tests {
     fn a_model_name_asks_for_its_script() {
         let script = Script { words: 64, ending: Ending::ToolCall, pace: Pace::Slow };
         assert_eq!(script.model(), "slow-call-64");
-        assert_eq!(Script::of_model(&script.model_at(Dialect::Chat)), Some(script));
+        assert_eq!(Script::of_model(&script.model_at("openai-chat")), Some(script));
         assert_eq!(Script::of_model("demo"), None);
         let written = Script { ending: Ending::WrittenCall(Trigger::UNTAUGHT), ..script };
-        assert_eq!(Script::of_model(&written.model_at(Dialect::Chat)), Some(written));
+        assert_eq!(Script::of_model(&written.model_at("openai-chat")), Some(written));
         assert_ne!(written.taught_by(b"<<CALL_0123456789>>"), written);
     }
 

@@ -7,8 +7,9 @@
 //! ```text
 //! toolgate-bench run GATEWAY RESULT_FOLDER [--smoke]    measure (what `cargo xtask bench` starts)
 //! toolgate-bench agent GATEWAY PROGRAM RESULT_FOLDER [--smoke]    the same for an agent
-//! toolgate-bench upstream                               the scripted upstream, until stdin closes
-//! toolgate-bench relay UPSTREAM_ADDRESS                 the relay, until stdin closes
+//! toolgate-bench storm GATEWAY RESULT_FOLDER [--connections N] [--seed S]    many connections, good and bad
+//! toolgate-bench upstream LINK CERTIFICATES             the scripted upstream, until stdin closes
+//! toolgate-bench relay LINK CERTIFICATES ADDRESS        the relay to it, until stdin closes
 //! ```
 #![expect(
     clippy::print_stdout,
@@ -18,6 +19,7 @@
 
 mod agent;
 mod dialect;
+mod link;
 mod load;
 mod measure;
 mod process;
@@ -26,12 +28,14 @@ mod result;
 mod rows;
 mod serve;
 mod stage;
+mod storm;
 mod upstream;
 
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
+use link::Link;
 use measure::Effort;
 
 /// Whatever stops a benchmark: nobody handles it but the person who reads it.
@@ -41,8 +45,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
-        ["upstream"] => serve::until_stdin_closes(upstream::serve()),
-        ["relay", upstream] => serve::until_stdin_closes(relay::serve((*upstream).to_owned())),
+        ["upstream", link, certificates] => {
+            with_link(link, |link| serve::until_stdin_closes(upstream::serve(link, Path::new(certificates))))
+        }
+        ["relay", link, certificates, upstream] => with_link(link, |link| {
+            let upstream = (*upstream).to_owned();
+            serve::until_stdin_closes(relay::serve(link, upstream, Path::new(certificates)))
+        }),
         ["run", gateway, folder] => measure::run(Path::new(gateway), Path::new(folder), Effort::FULL),
         ["run", gateway, folder, "--smoke"] => {
             measure::run(Path::new(gateway), Path::new(folder), Effort::SMOKE)
@@ -53,6 +62,8 @@ fn main() -> ExitCode {
         ["agent", gateway, program, folder, "--smoke"] => {
             agent::run(Path::new(gateway), Path::new(program), Path::new(folder), agent::Effort::SMOKE)
         }
+        ["storm", gateway, folder, rest @ ..] => storm::Extent::parse(rest)
+            .and_then(|extent| storm::run(Path::new(gateway), Path::new(folder), extent)),
         _ => {
             Err("usage: toolgate-bench run GATEWAY RESULT_FOLDER [--smoke]; easier: cargo xtask bench".into())
         }
@@ -64,4 +75,8 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn with_link(name: &str, run: impl FnOnce(Link) -> Result<(), AnyError>) -> Result<(), AnyError> {
+    run(Link::of_name(name).ok_or_else(|| format!("there is no link `{name}`"))?)
 }

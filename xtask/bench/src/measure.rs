@@ -69,7 +69,7 @@ struct Round {
     gateway: Turn,
 }
 
-/// One server's turn, in microseconds. What it adds is measured against the upstream without anything in between.
+/// One server's turn, in microseconds. Added times are measured against the upstream alone, over plain HTTP/1.1.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     cpu: f64,
@@ -79,7 +79,7 @@ struct Turn {
 
 async fn measure(stage: &Stage, row: &Row, effort: Effort) -> Result<RowResult, AnyError> {
     let gateway = Contender { server: &stage.gateway, shot: Exchange::translated };
-    let relay = Contender { server: &stage.relay, shot: Exchange::native };
+    let relay = Contender { server: stage.relay(row.link()), shot: Exchange::native };
     let warm_up = Volume { requests: effort.busy_requests / 4, connections: BUSY_CONNECTIONS };
     gateway.cpu(row, warm_up).await?;
     relay.cpu(row, warm_up).await?;
@@ -108,7 +108,7 @@ fn summed_up(row: &Row, rounds: &[Round]) -> RowResult {
     };
     RowResult {
         name: row.name,
-        cpu_goal: row.cpu_goal,
+        goal: row.goal,
         // Neighbours in time are compared with each other, so a slow minute of the machine cancels out.
         cpu_ratio: over_rounds(&|round| round.gateway.cpu / round.relay.cpu),
         gateway: figures(|round| round.gateway),
@@ -130,7 +130,7 @@ impl Contender<'_> {
         for exchange in row.exchanges.iter().map(|exchange| exchange.steady()) {
             let (mut direct, mut through) = (Times::default(), Times::default());
             for _ in 0..effort.single_batches {
-                direct.extend(fire(&stage.upstream.address, &exchange.native(), SINGLE_BATCH).await?);
+                direct.extend(fire(&stage.direct().address, &exchange.native(), SINGLE_BATCH).await?);
                 through.extend(fire(&self.server.address, &(self.shot)(exchange), SINGLE_BATCH).await?);
             }
             let (direct, through) = (Middle::of(direct), Middle::of(through));
@@ -178,11 +178,11 @@ struct Memory {
 async fn measure_memory(stage: &Stage, row: &Row) -> Result<Memory, AnyError> {
     let volume = Volume { requests: MEMORY_STREAMS, connections: MEMORY_STREAMS };
     for exchange in row.exchanges.iter().map(|exchange| exchange.slow()) {
-        fire(&stage.relay.address, &exchange.native(), volume).await?;
+        fire(&stage.relay(row.link()).address, &exchange.native(), volume).await?;
         fire(&stage.gateway.address, &exchange.translated(), volume).await?;
     }
     Ok(Memory {
-        relay: process::peak_memory_mib(stage.relay.pid())?,
+        relay: process::peak_memory_mib(stage.relay(row.link()).pid())?,
         gateway: process::peak_memory_mib(stage.gateway.pid())?,
     })
 }

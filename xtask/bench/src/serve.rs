@@ -1,4 +1,4 @@
-//! The frame of the two servers: one thread, an accept loop, and an end when stdin closes, so that neither
+//! The frame of the relay and the upstream: one thread, an accept loop, and an end when stdin closes, so that neither
 //! outlives the benchmark.
 
 use std::convert::Infallible;
@@ -8,16 +8,23 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use hyper::body::Incoming;
+use hyper::rt::Executor;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{LocalSet, spawn_local};
+use tokio_rustls::TlsAcceptor;
 
 use crate::AnyError;
 
 /// A body of either kind: made here, or passed on from the upstream.
 pub(crate) type Body = BoxBody<Bytes, AnyError>;
+
+/// Streams on one HTTP/2 connection: more than the benchmark opens at once.
+const MAX_STREAMS: u32 = 1024;
 
 /// Runs a server on this thread until the parent closes our stdin or is gone.
 pub(crate) fn until_stdin_closes(
@@ -39,7 +46,10 @@ pub(crate) fn until_stdin_closes(
 }
 
 /// Accepts connections for ever, prints the address first, and answers each request with `answer`.
-pub(crate) async fn accept<Answer, Reply>(answer: Answer) -> Result<Infallible, AnyError>
+pub(crate) async fn accept<Answer, Reply>(
+    tls: Option<TlsAcceptor>,
+    answer: Answer,
+) -> Result<Infallible, AnyError>
 where
     Answer: Fn(Request<Incoming>) -> Reply + Clone + 'static,
     Reply: Future<Output = Result<Response<Body>, AnyError>> + 'static,
@@ -49,15 +59,46 @@ where
     loop {
         let (connection, _) = listener.accept().await?;
         connection.set_nodelay(true)?;
-        let answer = answer.clone();
+        let (answer, tls) = (answer.clone(), tls.clone());
         spawn_local(async move {
-            let service = hyper::service::service_fn(answer);
-            let served = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(connection), service);
             // A client that leaves is its own business; one that fails is counted by the load.
-            if let Err(cause) = served.await {
+            if let Err(cause) = serve(connection, tls, answer).await {
                 eprintln!("a connection ended early: {cause}");
             }
         });
+    }
+}
+
+async fn serve<Answer, Reply>(
+    connection: TcpStream,
+    tls: Option<TlsAcceptor>,
+    answer: Answer,
+) -> Result<(), AnyError>
+where
+    Answer: Fn(Request<Incoming>) -> Reply + 'static,
+    Reply: Future<Output = Result<Response<Body>, AnyError>> + 'static,
+{
+    let service = service_fn(answer);
+    let Some(tls) = tls else {
+        return Ok(http1::Builder::new().serve_connection(TokioIo::new(connection), service).await?);
+    };
+    let connection = tls.accept(connection).await?;
+    let is_http2 = connection.get_ref().1.alpn_protocol() == Some(b"h2");
+    let connection = TokioIo::new(connection);
+    if is_http2 {
+        let mut server = http2::Builder::new(LocalExecutor);
+        server.max_concurrent_streams(MAX_STREAMS);
+        return Ok(server.serve_connection(connection, service).await?);
+    }
+    Ok(http1::Builder::new().serve_connection(connection, service).await?)
+}
+
+/// Runs the tasks of HTTP/2 connections on this thread.
+#[derive(Clone, Copy)]
+pub(crate) struct LocalExecutor;
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for LocalExecutor {
+    fn execute(&self, task: F) {
+        drop(spawn_local(task));
     }
 }

@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 use crate::AnyError;
 use crate::dialect::{Delivery, Dialect, Pace, Script};
+use crate::link::Link;
 use crate::serve::{Body, accept};
 
 /// Time between two words of a slow reply: long enough that all streams are open together.
@@ -26,9 +28,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Time from one word of a steady reply to the next: each word arrives at the client before the next is sent.
 const BEAT: Duration = Duration::from_micros(500);
 
-pub(crate) async fn serve() -> Result<Infallible, AnyError> {
+pub(crate) async fn serve(link: Link, certificates: &Path) -> Result<Infallible, AnyError> {
     let replies = Rc::new(RefCell::new(Replies::new()));
-    accept(move |request| answer(Rc::clone(&replies), request)).await
+    accept(link.acceptor(certificates)?, move |request| answer(Rc::clone(&replies), request)).await
 }
 
 type Replies = HashMap<(Dialect, Delivery, Script), Rc<[Bytes]>>;

@@ -43,19 +43,28 @@ pub(crate) fn config() -> GatewayConfig {
 
 /// Hosts of the three dialects at the same scripted server, each under its own model; and the demo model.
 pub(crate) fn backends(upstream: &ScriptedUpstream) -> BackendConfig {
+    backends_at(&upstream.base_url())
+}
+
+/// The same for a server at this URL.
+pub(crate) fn backends_at(base_url: &str) -> BackendConfig {
     let mut backends =
         BackendConfig { models: vec![route("demo", &[Via::Demo])], ..BackendConfig::default() };
     for (name, dialect) in
         [("claude", "anthropic-messages"), ("gpt", "openai-chat"), ("resp", "openai-responses")]
     {
-        backends.upstreams.push(host(name, dialect, upstream));
+        backends.upstreams.push(host_at(name, dialect, base_url));
         backends.models.push(route(name, &[Via::Upstream(UpstreamName::new(name))]));
     }
     backends
 }
 
 pub(crate) fn host(name: &str, dialect: &'static str, upstream: &ScriptedUpstream) -> UpstreamConfig {
-    let mut config = UpstreamConfig::new(name, dialect, upstream.base_url().parse().expect("a URL"));
+    host_at(name, dialect, &upstream.base_url())
+}
+
+fn host_at(name: &str, dialect: &'static str, base_url: &str) -> UpstreamConfig {
+    let mut config = UpstreamConfig::new(name, dialect, base_url.parse().expect("a URL"));
     config.api_key = Some(format!("{name}-secret").into());
     config.retry =
         Retry { retries: 2, backoff: Duration::from_millis(1), longest_wait: Duration::from_secs(1) };

@@ -1,12 +1,10 @@
 //! A real HTTP server on a loopback port that answers as scripted, plain or over TLS.
 
-mod gates;
 mod ledger;
 mod script;
 mod serve;
 #[cfg(test)]
 mod tests;
-mod tls;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,12 +16,12 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use gates::Gates;
 use ledger::Ledger;
 pub use ledger::Received;
 pub use script::{Script, Step};
-use tls::Identity;
-pub use tls::Offer;
+
+use crate::gates::Gates;
+use crate::tls::{Identity, Offer};
 
 /// How long a test waits for something that a working gateway does at once, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! Certificates made for one test: an authority nobody knows, and a server that it vouches for.
+//! Certificates made for one test: an authority that nobody else knows, and a server certificate signed by it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,30 +8,30 @@ use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// How many authorities were made.
+/// Counts the authorities that were made.
 static AUTHORITIES: AtomicUsize = AtomicUsize::new(0);
 
-/// What a scripted server offers over TLS.
+/// The protocols that a scripted server offers over TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     /// HTTP/1.1 only.
     Http1,
-    /// HTTP/2, and HTTP/1.1 for those who know nothing else.
+    /// HTTP/2, or HTTP/1.1 for clients without HTTP/2.
     Http2,
-    /// HTTP/1.1, and nothing said about it: a server without ALPN.
+    /// HTTP/1.1 from a server without ALPN.
     Unspoken,
 }
 
-/// A server's side of TLS, and the authority a client has to trust.
-pub(super) struct Identity {
-    pub(super) acceptor: TlsAcceptor,
-    pub(super) authority: String,
+/// The server's side of TLS, and the authority a client has to trust.
+pub(crate) struct Identity {
+    pub(crate) acceptor: TlsAcceptor,
+    pub(crate) authority: String,
 }
 
 impl Identity {
     /// A certificate for 127.0.0.1, signed by an authority of its own.
     #[expect(clippy::expect_used, reason = "a test cannot go on without its certificate")]
-    pub(super) fn make(offer: Offer) -> Self {
+    pub(crate) fn make(offer: Offer) -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("an authority's certificate");
         // Two authorities of one name would look like one that changed its key.
         let number = AUTHORITIES.fetch_add(1, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl Identity {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let mut config = ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
             .with_safe_default_protocol_versions()
-            .expect("the versions everybody speaks")
+            .expect("the default TLS versions")
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key)
             .expect("a certificate with its key");

@@ -4,21 +4,21 @@ use std::collections::HashSet;
 
 use tokio::sync::watch;
 
-/// The gates that are open. A gate that was never opened is closed.
+/// The open gates. A gate that was never opened is closed.
 #[derive(Debug)]
-pub(super) struct Gates {
+pub(crate) struct Gates {
     open: watch::Sender<HashSet<String>>,
 }
 
 impl Gates {
-    pub(super) fn open(&self, gate: &str) {
+    pub(crate) fn open(&self, gate: &str) {
         self.open.send_modify(|open| {
             open.insert(gate.to_owned());
         });
     }
 
-    pub(super) async fn passed(&self, gate: &str) {
-        // The sender lives as long as `self`, so waiting ends only when the gate opens.
+    pub(crate) async fn passed(&self, gate: &str) {
+        // The sender lives as long as `self`, so the wait ends only when the gate opens.
         if self.open.subscribe().wait_for(|open| open.contains(gate)).await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,0 +1,28 @@
+//! The gateway byte by byte: clients and hosts that send exactly what a test names.
+//!
+//! Every test states one fact about malformed, truncated, early, late or missing bytes. None of them depends on how the
+//! gateway reads HTTP.
+
+#[cfg(test)]
+mod accounting;
+#[cfg(test)]
+mod clients;
+#[cfg(test)]
+mod endpoints;
+#[cfg(test)]
+#[path = "../service/gate.rs"]
+#[expect(dead_code, reason = "shared with the tests of the service, which use the rest")]
+mod gate;
+#[cfg(test)]
+mod headers;
+#[cfg(test)]
+mod host_bodies;
+#[cfg(test)]
+mod host_connections;
+#[cfg(test)]
+mod hosts;
+#[cfg(test)]
+#[path = "../service/replies.rs"]
+mod replies;
+#[cfg(test)]
+mod stage;
