@@ -31,7 +31,12 @@ pub(crate) async fn assemble(config: &Config, workers: usize) -> anyhow::Result<
         approvals: config.approvals.clone(),
         limits: Limits::default(),
     };
-    let parts = Parts { store: Arc::clone(&store), usage: usage.clone(), clock: Arc::new(SystemClock) };
+    let parts = Parts {
+        store: Arc::clone(&store),
+        usage: usage.clone(),
+        clock: Arc::new(SystemClock),
+        dropped_log_lines: Arc::default(),
+    };
     let mut backend = config.backend.clone();
     if cfg!(target_os = "linux") {
         backend.agents.iter_mut().for_each(|agent| agent.keeper = Keeper::OwnProgram);

@@ -5,6 +5,7 @@ use std::future::ready;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
@@ -57,6 +58,8 @@ pub struct Parts {
     pub usage: UsageLog,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
+    /// Log lines dropped because the log could not keep up.
+    pub dropped_log_lines: Arc<AtomicU64>,
 }
 
 /// Why a gateway cannot serve.
