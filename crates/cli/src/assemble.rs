@@ -1,6 +1,7 @@
 //! Puts the parts together: the store, the usage log, the back ends and the service over them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use anyhow::Context;
 use toolgate_backend::config::{Keeper, Tools};
@@ -20,7 +21,11 @@ pub(crate) struct Assembled {
 }
 
 /// Builds everything the config asks for, opening the store.
-pub(crate) async fn assemble(config: &Config, workers: usize) -> anyhow::Result<Assembled> {
+pub(crate) async fn assemble(
+    config: &Config,
+    workers: usize,
+    dropped_log_lines: Arc<AtomicU64>,
+) -> anyhow::Result<Assembled> {
     let store = toolgate_state::open(&config.store).await?;
     let (usage, usage_worker) = UsageLog::new(Arc::<dyn Store>::clone(&store));
     let service = GatewayConfig {
@@ -35,7 +40,7 @@ pub(crate) async fn assemble(config: &Config, workers: usize) -> anyhow::Result<
         store: Arc::clone(&store),
         usage: usage.clone(),
         clock: Arc::new(SystemClock),
-        dropped_log_lines: Arc::default(),
+        dropped_log_lines,
     };
     let mut backend = config.backend.clone();
     if cfg!(target_os = "linux") {
