@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::Context;
 use toolgate_backend::config::{Keeper, Tools};
-use toolgate_gateway::config::{GatewayConfig, Limits};
+use toolgate_gateway::config::GatewayConfig;
 use toolgate_gateway::{Gateway, Parts, SystemClock};
 use toolgate_state::{Store, UsageLog, UsageLogWorker};
 
@@ -34,7 +34,7 @@ pub(crate) async fn assemble(
         hosts: config.hosts.clone(),
         keys: config.keys.clone(),
         approvals: config.approvals.clone(),
-        limits: Limits::default(),
+        limits: config.limits,
     };
     let parts = Parts {
         store: Arc::clone(&store),

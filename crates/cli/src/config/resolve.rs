@@ -45,6 +45,7 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
         backend,
         keys: file.keys,
         approvals: file.approvals,
+        limits: file.limits,
     })
 }
 
