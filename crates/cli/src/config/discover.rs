@@ -83,14 +83,12 @@ pub(crate) fn default_store(environment: &Environment) -> Result<StoreUrl, Strin
 /// The demo model and every known host whose key is there.
 pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Problem>) {
     let mut backend = BackendConfig {
-        upstreams: Vec::new(),
-        agents: Vec::new(),
         models: vec![ModelRoute {
             pattern: ModelPattern::new("demo"),
             targets: vec![Target { via: Via::Demo, model: None }],
             tools: Tools::Native,
         }],
-        trigger_secret: None,
+        ..BackendConfig::default()
     };
     let mut warnings = Vec::new();
     for host in KNOWN_HOSTS {
