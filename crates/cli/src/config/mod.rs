@@ -105,6 +105,9 @@ pub(crate) fn load(
             .map(|(config, warnings)| Loaded { config, origin: Origin::BuiltIn, warnings })
             .map_err(|problem| Refused(vec![problem])),
     }?;
+    loaded.config.backend.proxy = environment
+        .proxies()
+        .map_err(|why| Refused(vec![Problem::outside_the_file("environment", Severity::Error, why)]))?;
     let Some(listen) = listen else { return Ok(loaded) };
     loaded.config.listen = listen;
     if !listen.ip().is_loopback() && loaded.config.keys.is_empty() {

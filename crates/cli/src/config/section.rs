@@ -121,12 +121,12 @@ impl<'t> Section<'t> {
     }
 
     pub(crate) fn duration(&self, key: &str, reading: &mut Reading<'_>) -> Option<Placed<Duration>> {
-        parsed(key, self.text(key, "30s", reading)?, parse_duration, reading)
+        parsed(key, &self.text(key, "30s", reading)?, parse_duration, reading)
     }
 
     /// A number of bytes, written with its unit.
     pub(crate) fn size(&self, key: &str, reading: &mut Reading<'_>) -> Option<Placed<usize>> {
-        parsed(key, self.text(key, "32MiB", reading)?, parse_size, reading)
+        parsed(key, &self.text(key, "32MiB", reading)?, parse_size, reading)
     }
 
     /// A list of strings, or one string standing for a list of one where `OneOrMany` says so.
@@ -236,7 +236,7 @@ pub(crate) enum ListForm {
 
 fn parsed<T>(
     key: &str,
-    text: Placed<String>,
+    text: &Placed<String>,
     parse: fn(&str) -> Result<T, &'static str>,
     reading: &mut Reading<'_>,
 ) -> Option<Placed<T>> {
