@@ -22,6 +22,31 @@ pub struct BackendConfig {
     pub models: Vec<ModelRoute>,
     /// Needed where a model has [`Tools::Prompted`].
     pub trigger_secret: Option<TriggerSecret>,
+    /// The proxies that upstreams are reached through.
+    pub proxy: ProxyConfig,
+}
+
+/// HTTP proxies by the scheme of the upstream's URL. A proxy's URL may hold a user name and a password.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ProxyConfig {
+    /// For `https://` upstreams.
+    pub https: Option<Uri>,
+    /// For `http://` upstreams.
+    pub http: Option<Uri>,
+    /// Hosts that are reached directly, as `NO_PROXY` lists them; `*` is every host.
+    pub no_proxy: Vec<String>,
+}
+
+/// Hides user names and passwords.
+impl fmt::Debug for ProxyConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { https, http, no_proxy } = self;
+        f.debug_struct("ProxyConfig")
+            .field("https", &https.as_ref().and_then(Uri::host))
+            .field("http", &http.as_ref().and_then(Uri::host))
+            .field("no_proxy", no_proxy)
+            .finish()
+    }
 }
 
 /// What makes the marks of prompted calls unguessable. The same for all workers and over restarts, so that a

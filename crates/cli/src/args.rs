@@ -27,8 +27,8 @@ pub(crate) struct Options {
     /// Where to listen, whatever the config says; port 0 takes a free one
     #[arg(long, global = true, value_name = "ADDRESS:PORT", value_parser = parse_listen)]
     pub(crate) listen: Option<SocketAddr>,
-    /// How to write the log: human or json
-    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Human, hide_possible_values = true)]
+    /// Log format: text or json
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, hide_possible_values = true)]
     pub(crate) log: LogFormat,
     /// Threads that serve requests [default: one for every two cores, at most 4]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -101,7 +101,7 @@ pub(crate) enum KeysAction {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// Lines for people
-    Human,
+    Text,
     /// One JSON object a line
     Json,
 }

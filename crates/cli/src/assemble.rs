@@ -1,10 +1,11 @@
 //! Puts the parts together: the store, the usage log, the back ends and the service over them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use anyhow::Context;
 use toolgate_backend::config::{Keeper, Tools};
-use toolgate_gateway::config::{GatewayConfig, Limits};
+use toolgate_gateway::config::GatewayConfig;
 use toolgate_gateway::{Gateway, Parts, SystemClock};
 use toolgate_state::{Store, UsageLog, UsageLogWorker};
 
@@ -20,7 +21,11 @@ pub(crate) struct Assembled {
 }
 
 /// Builds everything the config asks for, opening the store.
-pub(crate) async fn assemble(config: &Config, workers: usize) -> anyhow::Result<Assembled> {
+pub(crate) async fn assemble(
+    config: &Config,
+    workers: usize,
+    dropped_log_lines: Arc<AtomicU64>,
+) -> anyhow::Result<Assembled> {
     let store = toolgate_state::open(&config.store).await?;
     let (usage, usage_worker) = UsageLog::new(Arc::<dyn Store>::clone(&store));
     let service = GatewayConfig {
@@ -29,9 +34,14 @@ pub(crate) async fn assemble(config: &Config, workers: usize) -> anyhow::Result<
         hosts: config.hosts.clone(),
         keys: config.keys.clone(),
         approvals: config.approvals.clone(),
-        limits: Limits::default(),
+        limits: config.limits,
     };
-    let parts = Parts { store: Arc::clone(&store), usage: usage.clone(), clock: Arc::new(SystemClock) };
+    let parts = Parts {
+        store: Arc::clone(&store),
+        usage: usage.clone(),
+        clock: Arc::new(SystemClock),
+        dropped_log_lines,
+    };
     let mut backend = config.backend.clone();
     if cfg!(target_os = "linux") {
         backend.agents.iter_mut().for_each(|agent| agent.keeper = Keeper::OwnProgram);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use toolgate_backend::config::{AgentConfig, AgentModel, UpstreamConfig};
+use toolgate_backend::config::{AgentConfig, AgentModel, ProxyConfig, UpstreamConfig};
 use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_state::StoreUrl;
 
@@ -59,6 +59,7 @@ pub(crate) fn run(options: &Options, environment: &Environment, out: &mut dyn Wr
         let who = announce::answered_by(route, &config.backend);
         line(out, Mark::Fine, "model", &format!("{}: {who}", route.pattern))?;
     }
+    examine_proxy(&config.backend.proxy, out)?;
     for upstream in &config.backend.upstreams {
         examine_host(upstream, out)?;
     }
@@ -120,6 +121,20 @@ fn examine_store(store: &StoreUrl, out: &mut dyn Write) -> io::Result<Verdict> {
         }
     }
     Ok(Verdict::Fit)
+}
+
+fn examine_proxy(proxy: &ProxyConfig, out: &mut dyn Write) -> io::Result<()> {
+    let ProxyConfig { https, http, no_proxy } = proxy;
+    for (scheme, url) in [("https", https), ("http", http)] {
+        let Some(url) = url else { continue };
+        let host = url.host().unwrap_or_default();
+        let port = url.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+        line(out, Mark::Fine, "proxy", &format!("{host}{port} for {scheme}:// hosts"))?;
+    }
+    if (https.is_some() || http.is_some()) && !no_proxy.is_empty() {
+        line(out, Mark::Fine, "", &format!("except {} (NO_PROXY)", no_proxy.join(", ")))?;
+    }
+    Ok(())
 }
 
 fn examine_host(upstream: &UpstreamConfig, out: &mut dyn Write) -> io::Result<()> {

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use http::Uri;
+use http::uri::Authority;
+use toolgate_backend::config::ProxyConfig;
+
 /// Where variables come from.
 #[derive(Clone)]
 pub(crate) enum Environment {
@@ -21,6 +25,28 @@ impl Environment {
             Self::Fixed(variables) => variables.get(name).cloned(),
         };
         value.filter(|value| !value.is_empty())
+    }
+
+    /// The proxies that the usual variables name. The error names the variable and never repeats its value, which may
+    /// hold a password.
+    pub(crate) fn proxies(&self) -> Result<ProxyConfig, String> {
+        let all = self.proxy("ALL_PROXY")?;
+        Ok(ProxyConfig {
+            https: self.proxy("HTTPS_PROXY")?.or_else(|| all.clone()),
+            http: self.proxy("HTTP_PROXY")?.or(all),
+            no_proxy: self.either_case("NO_PROXY").map(|(_, hosts)| listed(&hosts)).unwrap_or_default(),
+        })
+    }
+
+    fn proxy(&self, name: &str) -> Result<Option<Uri>, String> {
+        let Some((name, written)) = self.either_case(name) else { return Ok(None) };
+        parse_proxy(&written).map(Some).map_err(|why| format!("{name} {why}"))
+    }
+
+    /// The variable of this name in small letters, as most programs write it, else in capitals.
+    fn either_case(&self, name: &str) -> Option<(String, String)> {
+        let names = [name.to_ascii_lowercase(), name.to_owned()];
+        names.into_iter().find_map(|name| self.variable(&name).map(|value| (name, value)))
     }
 
     /// The first program of this name on the PATH.
@@ -62,6 +88,29 @@ impl Environment {
     }
 }
 
+/// Reads `http://host:3128`, or the same without a scheme; the error goes on where the variable's name stops.
+fn parse_proxy(written: &str) -> Result<Uri, &'static str> {
+    let url = if written.contains("://") { written.to_owned() } else { format!("http://{written}") };
+    let url: Uri = url.parse().map_err(|_| "is not a URL: write it as in http://proxy.example.com:3128")?;
+    if url.scheme_str() != Some("http") {
+        return Err("must begin with http://: other kinds of proxies are not supported");
+    }
+    let authority = url.authority().map(Authority::as_str).unwrap_or_default();
+    if url.port().is_none() && !authority.ends_with(url.host().unwrap_or_default()) {
+        return Err("has a port that is not a number from 0 to 65535");
+    }
+    if !matches!(url.path(), "" | "/") || url.query().is_some() {
+        return Err("must end after the port, as in http://proxy.example.com:3128");
+    }
+    Ok(url)
+}
+
+/// The entries of a list that is separated by commas or spaces.
+fn listed(text: &str) -> Vec<String> {
+    let entries = text.split(|letter: char| letter == ',' || letter.is_whitespace());
+    entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 fn process_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
@@ -76,4 +125,57 @@ fn is_program(path: &Path) -> bool {
 #[cfg(not(unix))]
 fn is_program(path: &Path) -> bool {
     path.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxies(variables: &[(&str, &str)]) -> Result<ProxyConfig, String> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Environment::Fixed(variables.iter().map(owned).collect()).proxies()
+    }
+
+    fn check(variables: &[(&str, &str)], https: Option<&str>, http: Option<&str>, no_proxy: &[&str]) {
+        let url = |url: Option<&str>| url.map(|url| url.parse().unwrap());
+        let no_proxy = no_proxy.iter().map(|&host| host.to_owned()).collect();
+        let expected = ProxyConfig { https: url(https), http: url(http), no_proxy };
+        assert_eq!(proxies(variables), Ok(expected), "{variables:?}");
+    }
+
+    #[test]
+    fn proxies_are_read_from_the_usual_variables() {
+        check(&[], None, None, &[]);
+        check(&[("HTTPS_PROXY", "http://a:1"), ("HTTP_PROXY", "")], Some("http://a:1"), None, &[]);
+        check(&[("http_proxy", "b:2"), ("HTTP_PROXY", "http://c:3")], None, Some("http://b:2"), &[]);
+        let both = &[("all_proxy", "http://d:4/"), ("https_proxy", "http://e:5")];
+        check(both, Some("http://e:5"), Some("http://d:4/"), &[]);
+        check(&[("ALL_PROXY", "http://u:p@f:6")], Some("http://u:p@f:6"), Some("http://u:p@f:6"), &[]);
+        check(
+            &[("NO_PROXY", "localhost, .lan 10.0.0.0/8,,")],
+            None,
+            None,
+            &["localhost", ".lan", "10.0.0.0/8"],
+        );
+    }
+
+    #[test]
+    fn a_bad_proxy_is_named_by_its_variable_and_its_value_is_not_repeated() {
+        for (name, value) in [
+            ("HTTPS_PROXY", "https://me:secret@proxy:1"),
+            ("http_proxy", "socks5://me:secret@proxy:1"),
+            ("ALL_PROXY", "http://me:secret@proxy:port"),
+            ("all_proxy", "http://me:secret@proxy:1/path"),
+            ("HTTP_PROXY", "http://"),
+        ] {
+            let why = proxies(&[(name, value)]).unwrap_err();
+            assert!(why.starts_with(name) && !why.contains("secret"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_shown_without_its_password() {
+        let shown = format!("{:?}", proxies(&[("ALL_PROXY", "http://me:secret@proxy:1")]).unwrap());
+        assert!(shown.contains("proxy") && !shown.contains("secret") && !shown.contains("me:"), "{shown}");
+    }
 }

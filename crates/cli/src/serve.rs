@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use anyhow::Context;
 use tokio::task::JoinSet;
@@ -33,12 +34,6 @@ const ENDED_BY_SIGNAL: u8 = 130;
 pub(crate) fn run(options: &Options, environment: &Environment) -> anyhow::Result<ExitCode> {
     let loaded = config::load(options.config.as_deref(), options.listen, environment)?;
     let log = logging::start(options.log, environment)?;
-    let outcome = serve_logged(loaded, options, environment);
-    log.flush();
-    outcome
-}
-
-fn serve_logged(loaded: Loaded, options: &Options, environment: &Environment) -> anyhow::Result<ExitCode> {
     for warning in &loaded.warnings {
         tracing::warn!("{}", warning.for_the_log());
     }
@@ -47,7 +42,7 @@ fn serve_logged(loaded: Loaded, options: &Options, environment: &Environment) ->
         .enable_all()
         .build()
         .context("starting: the system gave no event queue")?;
-    runtime.block_on(serve(loaded, listener, options, environment))
+    runtime.block_on(serve(loaded, listener, options, environment, log.dropped_lines()))
 }
 
 fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -74,10 +69,11 @@ async fn serve(
     listener: TcpListener,
     options: &Options,
     environment: &Environment,
+    dropped_log_lines: Arc<AtomicU64>,
 ) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen().context("listening for signals")?;
     let Assembled { gateway, store, usage, usage_worker } =
-        assemble(&loaded.config, workers(options)).await?;
+        assemble(&loaded.config, workers(options), dropped_log_lines).await?;
     let mut background = JoinSet::new();
     background.spawn(async {
         let end = usage_worker.run().await;
@@ -126,7 +122,7 @@ fn announce_to_people(
     environment: &Environment,
 ) -> anyhow::Result<()> {
     match log {
-        LogFormat::Human => {
+        LogFormat::Text => {
             let mut out = io::stdout().lock();
             announce::write(loaded, address, environment, &mut out)
                 .and_then(|()| out.flush())

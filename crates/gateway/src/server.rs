@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread;
 
 use futures_util::StreamExt;
@@ -43,6 +44,8 @@ pub struct Parts {
     pub usage: UsageLog,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
+    /// Log lines dropped because the log could not keep up.
+    pub dropped_log_lines: Arc<AtomicU64>,
 }
 
 /// Why a gateway cannot serve.

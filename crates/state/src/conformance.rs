@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     CallerScope, Label, ResponseId, SessionId, Store, StoreError, StoredResponse, TokenCount, TurnRecord,
-    UnixMillis, UsageBatch, UsageRecord,
+    UnixMillis, UsageRecord,
 };
 
 /// Runs every case, each on a store of its own that `fresh` makes: empty, and shared with nobody.
@@ -31,6 +31,9 @@ where
         case(&*store).await?;
         store.close().await;
     }
+    let store = fresh().await?;
+    store.check_writable().await?;
+    store.close().await;
     Ok(())
 }
 
@@ -64,11 +67,6 @@ pub fn record(turn: u128, at: i64) -> UsageRecord {
         duration: Duration::from_millis(40),
         first_event: Some(Duration::from_millis(7)),
     }
-}
-
-/// These records as one batch.
-pub fn batch(records: impl IntoIterator<Item = UsageRecord>) -> UsageBatch {
-    records.into_iter().collect()
 }
 
 /// Where the numbers of replies begin in [`turn_record`].

@@ -3,7 +3,7 @@
 //! ```text
 //! StoreUrl ── open ──► Arc<dyn Store> ◄── put_response, response … (one call, one durable write)
 //!                            ▲
-//!      try_record ─► UsageLog ─► UsageBatch ─► UsageLogWorker   (usage: many records, one write)
+//!      try_record ─► UsageLog ─► UsageLogWorker   (usage: many records, one write)
 //! ```
 //!
 //! No SQL and no database type leaves this crate. It reads no wall clock and no environment: times and
@@ -21,7 +21,6 @@ mod store;
 mod time;
 mod url;
 mod usage;
-mod usage_batch;
 mod usage_log;
 
 pub use error::StoreError;
@@ -42,5 +41,4 @@ pub use usage::{
     Label, MAX_LABEL_BYTES, MAX_SUMMARY_ROWS, TokenCount, USAGE_LIFETIME, UsageGroup, UsageRecord,
     UsageStore, UsageTotals,
 };
-pub use usage_batch::UsageBatch;
 pub use usage_log::{FLUSH_EVERY, QUEUE_RECORDS, ShutdownError, UsageLog, UsageLogWorker, WorkerEnd};

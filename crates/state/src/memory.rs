@@ -15,8 +15,7 @@ use crate::response::refuse_oversized;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
 use crate::{
     CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, SessionId, Store,
-    StoreError, StoredResponse, TurnRecord, UnixMillis, UsageBatch, UsageGroup, UsageRecord, UsageStore,
-    UsageTotals,
+    StoreError, StoredResponse, TurnRecord, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
 };
 
 /// All bodies kept at a time: room for the largest response beside others.
@@ -88,10 +87,12 @@ impl ResponseStore for MemoryStore {
 }
 
 impl UsageStore for MemoryStore {
-    fn record_usage<'a>(&'a self, batch: &'a UsageBatch) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn record_usage<'a>(&'a self, records: &'a [UsageRecord]) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let mut usage = self.usage.lock();
-            batch.records().for_each(|record| usage.add(record));
+            for record in records {
+                usage.add(record);
+            }
             Ok(())
         })
     }
@@ -158,6 +159,10 @@ impl RecordStore for MemoryStore {
 }
 
 impl Store for MemoryStore {
+    fn check_writable(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(ready(Ok(())))
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
@@ -235,11 +240,11 @@ struct Usage {
 }
 
 impl Usage {
-    fn add(&mut self, record: UsageRecord) {
+    fn add(&mut self, record: &UsageRecord) {
         if !self.turns.insert((record.at, record.turn_id)) {
             return;
         }
-        self.records.push_back(record);
+        self.records.push_back(record.clone());
         if self.records.len() <= MAX_RECORDS_KEPT {
             return;
         }

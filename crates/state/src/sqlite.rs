@@ -18,7 +18,6 @@ use sqlx::{Sqlite, SqlitePool};
 
 use crate::{Store, StoreError};
 use trouble::Trouble;
-use usage::KnownKinds;
 
 /// How long a write waits for another program or connection that is writing.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -54,7 +53,6 @@ pub struct SqliteStore {
     reads: SqlitePool,
     medium: Medium,
     place: String,
-    known_kinds: KnownKinds,
 }
 
 /// What a database is made of.
@@ -95,7 +93,7 @@ impl SqliteStore {
             // Every connection would have a database of its own, so there is exactly one.
             Medium::Memory => writes.clone(),
         };
-        let store = Self { writes, reads, medium, place, known_kinds: KnownKinds::default() };
+        let store = Self { writes, reads, medium, place };
         schema::prepare(&store).await?;
         Ok(store)
     }
@@ -119,7 +117,17 @@ impl SqliteStore {
     }
 }
 
+/// Writes the first page of the file. The number is SQLite's for applications to use, and this one does not use it.
+const WRITE_NOTHING: &str = "PRAGMA user_version = 0";
+
 impl Store for SqliteStore {
+    fn check_writable(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let written = sqlx::query(WRITE_NOTHING).execute(&self.writes).await;
+            written.map(drop).map_err(self.failed("checking that the store can be written"))
+        })
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.reads.close().await;

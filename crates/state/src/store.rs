@@ -16,6 +16,9 @@ use crate::{MemoryStore, RecordStore, ResponseStore, SqliteStore, StoreError, St
 /// Dropping a returned future gives up waiting; whether the write happened is then unknown, and doing it
 /// again is safe.
 pub trait Store: ResponseStore + UsageStore + RecordStore + fmt::Debug {
+    /// Writes something that changes nothing, to find out whether the store still takes writes.
+    fn check_writable(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
     /// Ends all work with the store and releases its files. Later calls fail.
     fn close(&self) -> BoxFuture<'_, ()>;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
-use crate::{CallerScope, StoreError, UnixMillis, UsageBatch};
+use crate::{CallerScope, StoreError, UnixMillis};
 
 /// The longest text kept as a [`Label`]. A client chooses the model's name, so it needs a bound; real names
 /// have a tenth of this.
@@ -24,11 +24,11 @@ pub(crate) const FIRST_FAILURE_STATUS: u16 = 400;
 
 /// Keeps usage records and sums them up.
 pub trait UsageStore: Send + Sync {
-    /// Keeps all records of the batch in one transaction: all or none.
+    /// Stores the records in one transaction: all or none.
     ///
-    /// A turn counts once: a record whose time and turn id are already kept changes nothing, so a batch whose fate is
-    /// unknown may be sent again.
-    fn record_usage<'a>(&'a self, batch: &'a UsageBatch) -> BoxFuture<'a, Result<(), StoreError>>;
+    /// Idempotent: a record whose time and turn id are already stored changes nothing, so that a batch whose outcome
+    /// is unknown can be sent again.
+    fn record_usage<'a>(&'a self, records: &'a [UsageRecord]) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Sums of all records from `since` on, busiest group first, groups as busy by name; at most
     /// [`MAX_SUMMARY_ROWS`].

@@ -1,39 +1,41 @@
-//! Usage on its way to the store: a bounded batch that requests add to, and one worker that writes it whole, so that
-//! a request never waits for a disk.
-
-mod waiting;
+//! The queue of usage records: requests add to it without waiting, and one worker writes them to the store in batches.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use thiserror::Error;
-use tokio::sync::{Notify, watch};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::sleep;
 
-use self::waiting::{HALF_FULL, Taken, Waiting};
-use crate::{UsageBatch, UsageRecord, UsageStore};
+use crate::{UsageRecord, UsageStore};
 
-/// Records that may wait for the worker: some tenths of a second of a busy gateway, and 256 KiB beside their names.
-/// While they are being written, as many others may wait.
-pub const QUEUE_RECORDS: usize = 4_096;
+/// Records that may wait for the worker: a second or two of a busy gateway, and about 3 MiB.
+pub const QUEUE_RECORDS: usize = 16_384;
 
-/// The longest a record waits for others before it is written.
+/// How long the worker collects records before it writes them.
 pub const FLUSH_EVERY: Duration = Duration::from_millis(250);
 
-/// Tries to write one batch, [`FLUSH_EVERY`] apart, before it is given up.
+/// Attempts to write one batch, [`FLUSH_EVERY`] apart, before it is dropped.
 const WRITE_ATTEMPTS: u32 = 4;
 
 /// Takes usage records from requests. Clones share one queue.
 #[derive(Debug, Clone)]
-pub struct UsageLog(Arc<Handle>);
+pub struct UsageLog {
+    records: mpsc::Sender<UsageRecord>,
+    stop: Arc<Notify>,
+    unwritten: watch::Receiver<Option<u64>>,
+    drops: Arc<DropCounter>,
+}
 
-/// Writes what a [`UsageLog`] takes. Nothing is written until [`UsageLogWorker::run`] is.
+/// Writes the records of a [`UsageLog`] to the store, once [`UsageLogWorker::run`] is polled.
 pub struct UsageLogWorker {
-    queue: Arc<Queue>,
-    /// Set at the end: how many of the last records could not be written.
-    lost: watch::Sender<Option<u64>>,
+    records: mpsc::Receiver<UsageRecord>,
+    stop: Arc<Notify>,
+    /// Set when the worker ends: how many of the last records could not be written.
+    unwritten: watch::Sender<Option<u64>>,
+    drops: Arc<DropCounter>,
     store: Arc<dyn UsageStore>,
 }
 
@@ -42,7 +44,7 @@ pub struct UsageLogWorker {
 pub enum WorkerEnd {
     /// [`UsageLog::shutdown`] was called.
     Shutdown,
-    /// Every [`UsageLog`] was dropped, so no record can come any more.
+    /// Every [`UsageLog`] was dropped.
     HandlesGone,
 }
 
@@ -50,7 +52,7 @@ pub enum WorkerEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ShutdownError {
     /// The worker ended before: an earlier shutdown, or its task was cancelled.
-    #[error("flushing usage: the worker that writes it had ended already")]
+    #[error("flushing usage: its worker has already ended")]
     WorkerGone,
     /// The store refused the last records; the log says why.
     #[error("flushing usage: {records} records could not be written; the log says why")]
@@ -61,92 +63,105 @@ pub enum ShutdownError {
 }
 
 impl UsageLog {
-    /// A log and the worker that writes it to the store; the caller runs the worker as a task.
+    /// Creates a log and the worker that writes it to the store; the caller runs the worker as a task.
     pub fn new(store: Arc<dyn UsageStore>) -> (Self, UsageLogWorker) {
-        let queue = Arc::new(Queue::default());
-        let (lost, lost_at_the_end) = watch::channel(None);
-        let worker = UsageLogWorker { queue: Arc::clone(&queue), lost, store };
-        (Self(Arc::new(Handle { queue, lost_at_the_end })), worker)
+        let (sender, receiver) = mpsc::channel(QUEUE_RECORDS);
+        let (unwritten_sender, unwritten) = watch::channel(None);
+        let stop = Arc::new(Notify::new());
+        let drops = Arc::new(DropCounter::default());
+        let worker = UsageLogWorker {
+            records: receiver,
+            stop: Arc::clone(&stop),
+            unwritten: unwritten_sender,
+            drops: Arc::clone(&drops),
+            store,
+        };
+        (Self { records: sender, stop, unwritten, drops }, worker)
     }
 
-    /// Hands over a record without waiting. If the queue is full, or the worker has ended, the record is
-    /// dropped, counted and reported in the log.
+    /// Queues a record without waiting. If the queue is full or the worker has ended, the record is dropped, counted
+    /// and reported in the log.
     pub fn try_record(&self, record: UsageRecord) {
-        let Queue { waiting, wake, losses } = &*self.0.queue;
-        let taken = waiting.lock().take(record);
-        match taken {
-            Taken::Silently => {}
-            Taken::Noteworthy => wake.notify_one(),
-            Taken::Full => losses.add(1, "the queue is full: the store is too slow"),
-            Taken::WorkerEnded => losses.add(1, "the worker that writes usage has ended"),
+        match self.records.try_send(record) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_record)) => self.drops.add(1, "the queue is full: the store is too slow"),
+            Err(TrySendError::Closed(_record)) => self.drops.add(1, "the worker that writes usage has ended"),
         }
     }
 
-    /// How many records were lost since the start, for whatever reason.
+    /// How many records were dropped since the start, for any reason.
     pub fn dropped(&self) -> u64 {
-        self.0.queue.losses.total.load(Ordering::Relaxed)
+        self.drops.total.load(Ordering::Relaxed)
     }
 
     /// Ends the worker after it has written everything recorded before this call.
     ///
-    /// The worker must be running; a store that fails is tried once and not waited for.
+    /// The worker must be running. The last batch is tried once, however the store answers.
     pub async fn shutdown(&self) -> Result<(), ShutdownError> {
-        if self.0.queue.waiting.lock().has_ended() {
+        if self.records.is_closed() {
             return Err(ShutdownError::WorkerGone);
         }
-        self.0.queue.ask_for_the_end(WorkerEnd::Shutdown);
-        let mut lost = self.0.lost_at_the_end.clone();
-        match lost.wait_for(Option::is_some).await.as_deref() {
+        self.stop.notify_one();
+        let mut unwritten = self.unwritten.clone();
+        match unwritten.wait_for(Option::is_some).await.as_deref() {
             Ok(None | Some(0)) => Ok(()),
             Ok(Some(records)) => Err(ShutdownError::Unwritten { records: *records }),
-            Err(_gone) => Err(ShutdownError::WorkerGone),
+            Err(_worker_dropped) => Err(ShutdownError::WorkerGone),
         }
     }
 }
 
 impl UsageLogWorker {
-    /// Writes records as they come, until shutdown or until no [`UsageLog`] is left.
-    pub async fn run(self) -> WorkerEnd {
-        let mut batch = UsageBatch::default();
-        loop {
-            self.wait_for_a_batch().await;
-            let end = self.queue.waiting.lock().swap(&mut batch);
-            let Some(end) = end else {
-                self.write(&mut batch, WRITE_ATTEMPTS).await;
-                continue;
+    /// Writes records until shutdown or until no [`UsageLog`] is left.
+    pub async fn run(mut self) -> WorkerEnd {
+        let mut batch = Vec::new();
+        let end = loop {
+            match self.collect(&mut batch).await {
+                None => self.write(&mut batch, WRITE_ATTEMPTS).await,
+                Some(end) => break end,
             };
-            let lost = self.write(&mut batch, 1).await;
-            self.lost.send_replace(Some(lost));
-            return end;
-        }
+        };
+        self.records.close();
+        self.take_queued(&mut batch);
+        let unwritten = self.write(&mut batch, 1).await;
+        self.unwritten.send_replace(Some(unwritten));
+        end
     }
 
-    /// Waits for a first record, then until the batch is large or old enough. No record in between wakes this task,
-    /// which would cost the request that brings it more than everything else about its usage.
-    async fn wait_for_a_batch(&self) {
-        self.wait_for(1).await;
+    /// Waits for a record and then for [`FLUSH_EVERY`], so that later records wake nobody. Returns why the worker is to
+    /// end, if it is.
+    async fn collect(&mut self, batch: &mut Vec<UsageRecord>) -> Option<WorkerEnd> {
         tokio::select! {
-            () = self.wait_for(HALF_FULL) => {}
+            biased;
+            () = self.stop.notified() => return Some(WorkerEnd::Shutdown),
+            received = self.records.recv() => match received {
+                Some(record) => batch.push(record),
+                None => return Some(WorkerEnd::HandlesGone),
+            },
+        }
+        tokio::select! {
+            biased;
+            () = self.stop.notified() => return Some(WorkerEnd::Shutdown),
             () = sleep(FLUSH_EVERY) => {}
         }
+        self.take_queued(batch);
+        None
     }
 
-    /// Waits for so many records, or for the end.
-    async fn wait_for(&self, records: usize) {
-        while !self.queue.waiting.lock().holds(records) {
-            self.queue.wake.notified().await;
-        }
+    fn take_queued(&mut self, batch: &mut Vec<UsageRecord>) {
+        let queued = self.records.len();
+        batch.extend((0..queued).map_while(|_| self.records.try_recv().ok()));
     }
 
-    /// Writes and empties the batch; says how many records were lost because the store kept failing.
-    async fn write(&self, batch: &mut UsageBatch, attempts: u32) -> u64 {
-        let lost = self.try_to_write(batch, attempts).await;
+    /// Writes and clears the batch; returns how many records were dropped because the store kept failing.
+    async fn write(&self, batch: &mut Vec<UsageRecord>, attempts: u32) -> u64 {
+        let dropped = self.try_to_write(batch, attempts).await;
         batch.clear();
-        self.queue.losses.report();
-        lost
+        self.drops.report();
+        dropped
     }
 
-    async fn try_to_write(&self, batch: &UsageBatch, attempts: u32) -> u64 {
+    async fn try_to_write(&self, batch: &[UsageRecord], attempts: u32) -> u64 {
         if batch.is_empty() {
             return 0;
         }
@@ -154,7 +169,7 @@ impl UsageLogWorker {
             if attempt > 1 {
                 sleep(FLUSH_EVERY).await;
             }
-            // A record counts once however often it is sent, so a failed batch may simply be sent again.
+            // Recording is idempotent, so a failed batch can be sent again.
             match self.store.record_usage(batch).await {
                 Ok(()) => return 0,
                 Err(error) => {
@@ -168,54 +183,21 @@ impl UsageLogWorker {
                 }
             }
         }
-        let lost = batch.len() as u64;
-        self.queue.losses.add(lost, "the store could not write them");
-        lost
+        let dropped = batch.len() as u64;
+        self.drops.add(dropped, "the store could not write them");
+        dropped
     }
 }
 
-impl Drop for UsageLogWorker {
-    fn drop(&mut self) {
-        self.queue.waiting.lock().end();
-    }
-}
-
-/// What all clones of a [`UsageLog`] share: the worker ends when it goes.
-#[derive(Debug)]
-struct Handle {
-    queue: Arc<Queue>,
-    lost_at_the_end: watch::Receiver<Option<u64>>,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.queue.ask_for_the_end(WorkerEnd::HandlesGone);
-    }
-}
-
+/// Counts dropped records. The log gets the first drop at once and the others as one number per write, so that an
+/// overload does not flood the log as well.
 #[derive(Debug, Default)]
-struct Queue {
-    waiting: Mutex<Waiting>,
-    wake: Notify,
-    losses: Losses,
-}
-
-impl Queue {
-    fn ask_for_the_end(&self, why: WorkerEnd) {
-        self.waiting.lock().ask_for_the_end(why);
-        self.wake.notify_one();
-    }
-}
-
-/// Counts what is lost. The log gets the first loss at once and the rest as a number per write, so that an
-/// overload does not become a flood of lines as well.
-#[derive(Debug, Default)]
-struct Losses {
+struct DropCounter {
     total: AtomicU64,
     unreported: AtomicU64,
 }
 
-impl Losses {
+impl DropCounter {
     fn add(&self, records: u64, reason: &str) {
         self.total.fetch_add(records, Ordering::Relaxed);
         if self.unreported.fetch_add(records, Ordering::Relaxed) == 0 {

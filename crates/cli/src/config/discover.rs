@@ -8,6 +8,7 @@ use toolgate_backend::config::{
     Via,
 };
 use toolgate_gateway::approval::ApprovalConfig;
+use toolgate_gateway::config::Limits;
 use toolgate_state::StoreUrl;
 
 use super::Config;
@@ -65,6 +66,7 @@ pub(crate) fn config(environment: &Environment) -> Result<(Config, Vec<Problem>)
         backend,
         keys: Vec::new(),
         approvals: ApprovalConfig::default(),
+        limits: Limits::default(),
     };
     Ok((config, warnings))
 }
@@ -81,14 +83,12 @@ pub(crate) fn default_store(environment: &Environment) -> Result<StoreUrl, Strin
 /// The demo model and every known host whose key is there.
 pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Problem>) {
     let mut backend = BackendConfig {
-        upstreams: Vec::new(),
-        agents: Vec::new(),
         models: vec![ModelRoute {
             pattern: ModelPattern::new("demo"),
             targets: vec![Target { via: Via::Demo, model: None }],
             tools: Tools::Native,
         }],
-        trigger_secret: None,
+        ..BackendConfig::default()
     };
     let mut warnings = Vec::new();
     for host in KNOWN_HOSTS {

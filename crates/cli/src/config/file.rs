@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use toml::de::DeTable;
 use toolgate_backend::config::UpstreamConfig;
 use toolgate_gateway::approval::ApprovalConfig;
-use toolgate_gateway::config::Key;
+use toolgate_gateway::config::{Key, Limits};
 use toolgate_state::StoreUrl;
 
 use super::agent::AgentEntry;
@@ -13,7 +13,7 @@ use super::listen::parse_listen;
 use super::model::ModelEntry;
 use super::problem::{Placed, Reading};
 use super::section::{ListForm, Section};
-use super::{agent, approvals, caller, later, model, upstream};
+use super::{agent, approvals, caller, later, limits, model, upstream};
 
 /// The sections of one file. What could not be read is missing here and reported.
 pub(crate) struct ConfigFile {
@@ -24,6 +24,7 @@ pub(crate) struct ConfigFile {
     pub(crate) models: Vec<ModelEntry>,
     pub(crate) agents: Vec<AgentEntry>,
     pub(crate) approvals: ApprovalConfig,
+    pub(crate) limits: Limits,
     pub(crate) keys: Vec<Key>,
 }
 
@@ -54,7 +55,8 @@ fn syntax_message(text: &str, error: &toml::de::Error) -> String {
 }
 
 fn read_sections(root: &Section<'_>, reading: &mut Reading<'_>) -> ConfigFile {
-    let known = ["listen", "store", "hosts", "upstreams", "agents", "models", "mcp", "approvals", "keys"];
+    let known =
+        ["listen", "store", "hosts", "limits", "upstreams", "agents", "models", "mcp", "approvals", "keys"];
     root.expect_keys(&known, reading);
     let upstreams = root.tables("upstreams", reading);
     let agents = root.tables("agents", reading);
@@ -77,6 +79,7 @@ fn read_sections(root: &Section<'_>, reading: &mut Reading<'_>) -> ConfigFile {
             .collect(),
         agents: agents.into_iter().map(|(name, section)| agent::read(name, &section, reading)).collect(),
         approvals: approvals::read(root, reading),
+        limits: limits::read(root, reading),
         keys: caller::read_all(&root.table_list("keys", reading), reading),
     }
 }

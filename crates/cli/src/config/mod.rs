@@ -13,6 +13,7 @@ mod discover;
 mod duration;
 mod file;
 mod later;
+mod limits;
 pub(crate) mod listen;
 mod model;
 mod nearest;
@@ -21,6 +22,7 @@ mod prompting;
 mod resolve;
 mod secret;
 mod section;
+mod size;
 #[cfg(test)]
 mod tests;
 pub(crate) mod upstream;
@@ -31,7 +33,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate_backend::config::BackendConfig;
 use toolgate_gateway::approval::ApprovalConfig;
-use toolgate_gateway::config::Key;
+use toolgate_gateway::config::{Key, Limits};
 use toolgate_state::StoreUrl;
 
 pub(crate) use discover::{AGENT_KEYS, AGENT_PROGRAM, ANTHROPIC_KEY, OPENAI_KEY};
@@ -53,6 +55,7 @@ pub(crate) struct Config {
     pub(crate) keys: Vec<Key>,
     /// What agents may do without asking.
     pub(crate) approvals: ApprovalConfig,
+    pub(crate) limits: Limits,
 }
 
 /// A config that may be used, and what the operator should know about it.
@@ -102,6 +105,9 @@ pub(crate) fn load(
             .map(|(config, warnings)| Loaded { config, origin: Origin::BuiltIn, warnings })
             .map_err(|problem| Refused(vec![problem])),
     }?;
+    loaded.config.backend.proxy = environment
+        .proxies()
+        .map_err(|why| Refused(vec![Problem::outside_the_file("environment", Severity::Error, why)]))?;
     let Some(listen) = listen else { return Ok(loaded) };
     loaded.config.listen = listen;
     if !listen.ip().is_loopback() && loaded.config.keys.is_empty() {

@@ -28,7 +28,7 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
             upstreams: file.upstreams.into_iter().filter_map(|(_, upstream)| upstream).collect(),
             agents: file.agents.into_iter().filter_map(|agent| agent.config).collect(),
             models: routes,
-            trigger_secret: None,
+            ..BackendConfig::default()
         }
     };
     let store = file.store.or_else(|| {
@@ -45,6 +45,7 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
         backend,
         keys: file.keys,
         approvals: file.approvals,
+        limits: file.limits,
     })
 }
 

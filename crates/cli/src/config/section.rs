@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::duration::parse_duration;
 use super::nearest::suggestion;
 use super::problem::{Place, Placed, Reading};
+use super::size::parse_size;
 
 /// A table and the name it goes by in messages.
 pub(crate) struct Section<'t> {
@@ -120,14 +121,12 @@ impl<'t> Section<'t> {
     }
 
     pub(crate) fn duration(&self, key: &str, reading: &mut Reading<'_>) -> Option<Placed<Duration>> {
-        let text = self.text(key, "30s", reading)?;
-        match parse_duration(&text.value) {
-            Ok(value) => Some(Placed { value, place: text.place }),
-            Err(why) => {
-                reading.error(text.place, format!("`{key}` is \"{}\": {why}", text.value));
-                None
-            }
-        }
+        parsed(key, &self.text(key, "30s", reading)?, parse_duration, reading)
+    }
+
+    /// A number of bytes, written with its unit.
+    pub(crate) fn size(&self, key: &str, reading: &mut Reading<'_>) -> Option<Placed<usize>> {
+        parsed(key, &self.text(key, "32MiB", reading)?, parse_size, reading)
     }
 
     /// A list of strings, or one string standing for a list of one where `OneOrMany` says so.
@@ -233,6 +232,21 @@ pub(crate) enum ListForm {
     Many,
     /// `"a"` or `["a", "b"]`.
     OneOrMany,
+}
+
+fn parsed<T>(
+    key: &str,
+    text: &Placed<String>,
+    parse: fn(&str) -> Result<T, &'static str>,
+    reading: &mut Reading<'_>,
+) -> Option<Placed<T>> {
+    match parse(&text.value) {
+        Ok(value) => Some(Placed { value, place: text.place }),
+        Err(why) => {
+            reading.error(text.place, format!("`{key}` is \"{}\": {why}", text.value));
+            None
+        }
+    }
 }
 
 fn strings(key: &str, items: &[Spanned<DeValue<'_>>], reading: &mut Reading<'_>) -> Vec<Placed<String>> {

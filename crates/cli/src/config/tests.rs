@@ -125,7 +125,7 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
         &format!("lisen = 1\nport = 1\n{}", OPENAI.replace("base_url", "base_ulr")),
         &expect![[r#"
             toolgate.toml:1:1: unknown key `lisen`; did you mean `listen`?
-            toolgate.toml:2:1: unknown key `port`; the keys known here are `listen`, `store`, `hosts`, `upstreams`, `agents`, `models`, `mcp`, `approvals` and `keys`
+            toolgate.toml:2:1: unknown key `port`; the keys known here are `listen`, `store`, `hosts`, `limits`, `upstreams`, `agents`, `models`, `mcp`, `approvals` and `keys`
             toolgate.toml:4:12: [upstreams.openai] lacks a key: add `base_url = "https://api.openai.com/v1"`
             toolgate.toml:6:1: unknown key `base_ulr` in [upstreams.openai]; did you mean `base_url`?
             4 errors: nothing was started
@@ -304,6 +304,50 @@ rules = ["allow Bash(git status:*)", "deny Read(**/.env)", "ask *"]
     assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Duration::from_mins(2), 3));
     let Ok(Loaded { config, .. }) = load_text("store = \"memory\"\n") else { panic!("refused") };
     assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Duration::from_mins(10), 0));
+}
+
+#[test]
+fn limits_are_read_and_default_to_those_of_the_gateway() {
+    let text = r#"
+store = "memory"
+[limits]
+body = "1MiB"
+ping = "500ms"
+commit = "1s"
+shutdown_grace = "2m"
+"#;
+    let Ok(Loaded { config, warnings, .. }) = load_text(text) else { panic!("refused") };
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let limits = config.limits;
+    assert_eq!(limits.body_bytes, 1024 * 1024);
+    assert_eq!(
+        (limits.ping_every, limits.commit_after, limits.shutdown_grace),
+        (Duration::from_millis(500), Duration::from_secs(1), Duration::from_mins(2))
+    );
+    let Ok(Loaded { config, .. }) = load_text("store = \"memory\"\n[limits]\n") else { panic!("refused") };
+    assert_eq!(config.limits, Limits::default());
+}
+
+#[test]
+fn mistakes_in_limits_are_reported_with_line_and_nearest_key() {
+    check(
+        "[limits]\nbody = \"32MB\"\nping = 15\ncommit = \"0s\"\nshutdown = \"20s\"\nport = 1\n",
+        &expect![[r#"
+            toolgate.toml:2:8: `body` is "32MB": write a whole number and a unit: "512KiB", "32MiB" or "1GiB"
+            toolgate.toml:3:8: `ping` must be a string, such as "30s", not a number
+            toolgate.toml:4:10: `commit` is "0s": it must be longer than zero
+            toolgate.toml:5:1: unknown key `shutdown` in [limits]; did you mean `shutdown_grace`?
+            toolgate.toml:6:1: unknown key `port` in [limits]; the keys known here are `body`, `ping`, `commit` and `shutdown_grace`
+            5 errors: nothing was started
+        "#]],
+    );
+    check(
+        "limits = \"none\"\n",
+        &expect![[r#"
+        toolgate.toml:1:10: `limits` must be a table, written [limits], not a string
+        1 error: nothing was started
+    "#]],
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use tempfile::TempDir;
 
-use crate::running::{Running, run};
+use crate::running::{Running, run, toolgate};
 
 fn home_with(config: &str) -> TempDir {
     let home = tempfile::tempdir().unwrap();
@@ -142,4 +142,22 @@ fn help_shows_examples() {
     let home = tempfile::tempdir().unwrap();
     let said = success(&home, &["--help"]);
     assert!(said.contains("Examples:") && said.contains("toolgate doctor"), "{said}");
+}
+
+#[test]
+fn doctor_names_the_proxy_and_hides_its_password() {
+    let home = tempfile::tempdir().unwrap();
+    let doctor = |proxy: &str| {
+        let mut command = toolgate(&home, &["doctor", "--listen", "127.0.0.1:0"]);
+        let Output { stdout, .. } =
+            command.env("HTTPS_PROXY", proxy).env("NO_PROXY", "localhost,.lan").output().unwrap();
+        String::from_utf8(stdout).unwrap()
+    };
+    let said = doctor("http://me:hidden@proxy.lan:3128");
+    assert!(said.contains("proxy.lan:3128 for https:// hosts"), "{said}");
+    assert!(said.contains("except localhost, .lan"), "{said}");
+    assert!(!said.contains("hidden") && !said.contains("me:"), "{said}");
+
+    let said = doctor("socks5://me:hidden@proxy.lan:3128");
+    assert!(said.contains("HTTPS_PROXY must begin with http://") && !said.contains("hidden"), "{said}");
 }

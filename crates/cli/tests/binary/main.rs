@@ -18,4 +18,5 @@ mod http_client;
 mod keeper;
 mod running;
 mod shutdown;
+mod stuck_log;
 mod tls;

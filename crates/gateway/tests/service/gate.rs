@@ -109,7 +109,7 @@ impl Gate {
         )]
         drop(tokio::task::spawn(worker.run()));
         let listener = TcpListener::bind(config.listen).expect("a free port");
-        let parts = Parts { store: Arc::clone(&store), usage, clock };
+        let parts = Parts { store: Arc::clone(&store), usage, clock, dropped_log_lines: Arc::default() };
         let gateway = match decider {
             None => Gateway::new(config, backends, parts),
             Some(decider) => Gateway::decided_by(config, backends, parts, |_| Arc::clone(&decider)),

@@ -24,10 +24,10 @@ pub(crate) fn gate_before(upstream: &ScriptedUpstream, dialect: &'static str, op
     let mut model = route("text", &[Via::Upstream(UpstreamName::new("gpt"))]);
     model.tools = Tools::Prompted(options);
     let backends = BackendConfig {
-        agents: Vec::new(),
         upstreams: vec![host("gpt", dialect, upstream)],
         models: vec![model],
         trigger_secret: Some(TriggerSecret::new([7; 32])),
+        ..BackendConfig::default()
     };
     Gate::start(&config(), backends)
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
 
-use super::{Case, batch, record};
+use super::{Case, record};
 use crate::{
-    CallerScope, Label, MAX_SUMMARY_ROWS, Store, StoreError, TokenCount, UnixMillis, UsageBatch, UsageGroup,
-    UsageRecord, UsageTotals,
+    CallerScope, Label, MAX_SUMMARY_ROWS, Store, StoreError, TokenCount, UnixMillis, UsageGroup, UsageRecord,
+    UsageTotals,
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -27,7 +27,7 @@ const EVER: UnixMillis = UnixMillis(i64::MIN);
 
 fn nothing_recorded_sums_to_nothing(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
-        store.record_usage(&batch([])).await?;
+        store.record_usage(&[]).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Caller).await?, []);
         Ok(())
     })
@@ -43,7 +43,7 @@ fn sums_are_kept_by_caller_and_by_model(store: &dyn Store) -> Outcome<'_> {
             UsageRecord { cache_read: tokens(20), cache_write: tokens(30), status: 399, ..record(3, 101) },
             UsageRecord { caller: bob, model: Label::new("claude"), status: 400, ..record(4, 102) },
         ];
-        store.record_usage(&batch(records)).await?;
+        store.record_usage(&records).await?;
 
         let by_caller = store.usage_summary(UnixMillis(100), UsageGroup::Caller).await?;
         let alice = UsageTotals {
@@ -69,11 +69,11 @@ fn sums_are_kept_by_caller_and_by_model(store: &dyn Store) -> Outcome<'_> {
 
 fn a_turn_counts_once(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
-        store.record_usage(&batch([record(1, 1), record(2, 1)])).await?;
-        store.record_usage(&batch([record(2, 1), record(3, 1), record(3, 1)])).await?;
+        store.record_usage(&[record(1, 1), record(2, 1)]).await?;
+        store.record_usage(&[record(2, 1), record(3, 1), record(3, 1)]).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(3, 0)]);
         // The same turn at another time is another record, in every store.
-        store.record_usage(&batch([record(3, 2)])).await?;
+        store.record_usage(&[record(3, 2)]).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(4, 0)]);
         Ok(())
     })
@@ -83,8 +83,8 @@ fn a_batch_of_any_size_is_kept_whole(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let mut turns = 0;
         for size in [1, 7, 8, 9, 63, 64, 65, 256, 300, 511, 512, 1_200] {
-            let records = (turns..turns + size).map(|turn| record(u128::from(turn), 1));
-            store.record_usage(&batch(records)).await?;
+            let records: Vec<_> = (turns..turns + size).map(|turn| record(u128::from(turn), 1)).collect();
+            store.record_usage(&records).await?;
             turns += size;
             assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(turns, 0)]);
         }
@@ -105,7 +105,7 @@ fn the_largest_numbers_do_not_overflow(store: &dyn Store) -> Outcome<'_> {
             first_event: Some(Duration::MAX),
             ..record(turn, i64::MAX)
         };
-        store.record_usage(&batch((0..100).map(absurd))).await?;
+        store.record_usage(&(0..100).map(absurd).collect::<Vec<_>>()).await?;
         let sum = 100 * u64::from(u32::MAX);
         let expected = UsageTotals {
             group: "demo".to_owned(),
@@ -124,11 +124,9 @@ fn the_largest_numbers_do_not_overflow(store: &dyn Store) -> Outcome<'_> {
 fn a_summary_keeps_the_busiest_groups(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let groups = MAX_SUMMARY_ROWS as u128 + 1;
-        let mut batch =
-            batch((0..groups).map(|turn| UsageRecord {
-                model: Label::new(format!("model {turn:04}")),
-                ..record(turn, 1)
-            }));
+        let of_own_model =
+            |turn| UsageRecord { model: Label::new(format!("model {turn:04}")), ..record(turn, 1) };
+        let mut batch: Vec<UsageRecord> = (0..groups).map(of_own_model).collect();
         batch.push(UsageRecord { model: Label::new("model 1000"), ..record(groups, 1) });
         store.record_usage(&batch).await?;
 
@@ -143,8 +141,9 @@ fn a_summary_keeps_the_busiest_groups(store: &dyn Store) -> Outcome<'_> {
 
 fn pruned_records_no_longer_count(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
-        let records = (0_i32..1_200).map(|turn| record(turn.unsigned_abs().into(), turn.into()));
-        store.record_usage(&batch(records)).await?;
+        let records: Vec<_> =
+            (0_i32..1_200).map(|turn| record(turn.unsigned_abs().into(), turn.into())).collect();
+        store.record_usage(&records).await?;
         assert_eq!(store.prune_usage(UnixMillis(1_100)).await?, 1_100);
         assert_eq!(store.prune_usage(UnixMillis(1_100)).await?, 0);
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(100, 0)]);
@@ -154,8 +153,8 @@ fn pruned_records_no_longer_count(store: &dyn Store) -> Outcome<'_> {
 
 fn writers_at_the_same_time_lose_nothing(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
-        let batches: Vec<UsageBatch> =
-            (0..16).map(|writer: u128| batch((0..10).map(|turn| record(writer * 10 + turn, 1)))).collect();
+        let batch = |writer: u128| (0..10).map(|turn| record(writer * 10 + turn, 1)).collect();
+        let batches: Vec<Vec<UsageRecord>> = (0..16).map(batch).collect();
         try_join_all(batches.iter().map(|batch| store.record_usage(batch))).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(160, 0)]);
         Ok(())

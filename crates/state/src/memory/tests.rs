@@ -43,7 +43,7 @@ fn past_the_number_kept_the_oldest_responses_give_way() {
 fn past_the_number_kept_the_oldest_records_give_way() {
     let mut usage = Usage::default();
     for number in 0..=MAX_RECORDS_KEPT {
-        usage.add(record(number as u128, 0));
+        usage.add(&record(number as u128, 0));
     }
     assert_eq!(usage.records.len(), MAX_RECORDS_KEPT);
     assert_eq!(usage.turns.len(), MAX_RECORDS_KEPT);

@@ -27,6 +27,7 @@ pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
         migration(1, "responses and usage", include_str!("../../migrations/0001_responses_and_usage.sql")),
         migration(2, "turn records", include_str!("../../migrations/0002_turn_records.sql")),
         migration(3, "usage kinds", include_str!("../../migrations/0003_usage_kinds.sql")),
+        migration(4, "plain usage records", include_str!("../../migrations/0004_plain_usage_records.sql")),
     ])
 });
 

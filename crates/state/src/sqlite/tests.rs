@@ -10,7 +10,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tempfile::TempDir;
 
 use super::*;
-use crate::conformance::{self, batch, record, response};
+use crate::conformance::{self, record, response};
 use crate::{
     CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, StoreUrl,
     StoredResponse, UnixMillis, UsageGroup, UsageStore, open,
@@ -64,7 +64,7 @@ async fn what_was_written_is_there_after_reopening() {
     let folder = Folder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
-    store.record_usage(&batch([record(1, 1)])).await.unwrap();
+    store.record_usage(&[record(1, 1)]).await.unwrap();
     let sums = store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap();
     store.close().await;
 
@@ -99,7 +99,7 @@ async fn two_handles_may_open_and_write_one_file_together() {
         let store = &handles[usize::from(number % 2)];
         async move {
             store.put_response(&alice(), response(&format!("resp_{number}"), 1)).await?;
-            store.record_usage(&batch([record(number.into(), 1)])).await
+            store.record_usage(&[record(number.into(), 1)]).await
         }
     });
     try_join_all(writes).await.unwrap();
@@ -117,7 +117,7 @@ async fn two_handles_may_open_and_write_one_file_together() {
 async fn the_file_is_in_wal_mode_and_one_connection_writes_while_one_reads() {
     let folder = Folder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    let batches: Vec<_> = (0..20).map(|number| batch([record(number, 1)])).collect();
+    let batches: Vec<_> = (0..20).map(|number| [record(number, 1)]).collect();
     try_join_all(batches.iter().map(|batch| store.record_usage(batch))).await.unwrap();
     try_join_all((0..20).map(|_| store.usage_summary(UnixMillis(0), UsageGroup::Caller))).await.unwrap();
     assert_eq!((store.writes.size(), store.reads.size()), (1, 1));
@@ -206,7 +206,7 @@ async fn a_schema_newer_than_the_program_is_refused() {
     .unwrap();
 
     let error = refusal(&folder.file()).await;
-    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 3, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 4, .. }), "{error:?}");
     assert!(error.to_string().contains("install a newer toolgate"), "{error}");
 }
 
@@ -280,7 +280,7 @@ async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
         error.to_string(),
         "storing a response: no space is left for a small disk; free some on that disk and try again"
     );
-    let many = batch((0..10_000).map(|turn| record(turn, 1)));
+    let many: Vec<_> = (0..10_000).map(|turn| record(turn, 1)).collect();
     let error = store.record_usage(&many).await.unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
 
@@ -288,7 +288,7 @@ async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
     assert_eq!(store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap(), []);
     assert_eq!(store.response(&alice(), &large.id).await.unwrap(), None);
     assert_eq!(store.delete_response(&alice(), &ResponseId::new("resp_1")).await.unwrap(), Deletion::Deleted);
-    store.record_usage(&batch([record(1, 1)])).await.unwrap();
+    store.record_usage(&[record(1, 1)]).await.unwrap();
 }
 
 #[tokio::test]
@@ -297,7 +297,7 @@ async fn a_transaction_that_sqlite_ended_by_itself_spoils_no_other() {
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     let mut other = stranger(&folder.file()).await;
     // What a full disk does at the end of a transaction, without a disk to fill.
-    for (table, number) in [("usage_rows", 1), ("turn_records", 2)] {
+    for (table, number) in [("usage_records", 1), ("turn_records", 2)] {
         let trap = format!(
             "CREATE TRIGGER trap{number} BEFORE INSERT ON {table} BEGIN SELECT RAISE(ROLLBACK, 'full'); END"
         );
@@ -305,14 +305,14 @@ async fn a_transaction_that_sqlite_ended_by_itself_spoils_no_other() {
     }
     let turn = || conformance::turn_record(1, "s", 1);
     for _ in 0..3 {
-        store.record_usage(&batch([record(1, 1)])).await.unwrap_err();
+        store.record_usage(&[record(1, 1)]).await.unwrap_err();
         store.keep_record(&alice(), turn()).await.unwrap_err();
     }
     for trap in ["DROP TRIGGER trap1", "DROP TRIGGER trap2"] {
         sqlx::query(trap).execute(&mut other).await.unwrap();
     }
     for _ in 0..3 {
-        store.record_usage(&batch([record(1, 1)])).await.unwrap();
+        store.record_usage(&[record(1, 1)]).await.unwrap();
         store.keep_record(&alice(), turn()).await.unwrap();
     }
 }
@@ -351,6 +351,35 @@ async fn a_closed_store_answers_with_an_error() {
     store.close().await;
     let error = store.put_response(&alice(), response("resp_1", 1)).await.unwrap_err();
     assert!(matches!(error, StoreError::Failed { doing: "storing a response", .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_written_says_so() {
+    let folder = Folder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    store.check_writable().await.unwrap();
+    let options = connection_options().filename(folder.file()).read_only(true);
+    let (writes, reads) = (one_connection(options.clone()), one_connection(options));
+    let read_only = SqliteStore { writes, reads, medium: Medium::File, place: "a read-only file".to_owned() };
+    let error = read_only.check_writable().await.unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+
+    store.close().await;
+    let error = store.check_writable().await.unwrap_err();
+    assert!(matches!(error, StoreError::Failed { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn checking_that_a_store_can_be_written_changes_nothing() {
+    let folder = Folder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    for _ in 0..3 {
+        store.check_writable().await.unwrap();
+    }
+    store.close().await;
+    let again = SqliteStore::at(&folder.file()).await.unwrap();
+    assert!(again.response(&alice(), &ResponseId::new("resp_1")).await.unwrap().is_some());
 }
 
 #[tokio::test]

@@ -1,64 +1,44 @@
-//! Usage records. Many rows go into one statement: each statement is a trip to the connection's thread, and that trip
-//! would cost more than the row. A row is numbers only, since texts cost more than all the rest; what they say is in
-//! `usage/kinds.rs`.
+//! Usage records: one row each, a batch in one transaction.
 
-mod kinds;
-
-use std::sync::LazyLock;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use sqlx::error::BoxDynError;
-use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteRow};
-use sqlx::{Arguments, Connection, Row};
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{Connection, QueryBuilder, Row, Sqlite};
 
 use super::SqliteStore;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
-use crate::usage_batch::{Millis, UsageTurn};
-use crate::{
-    MAX_SUMMARY_ROWS, StoreError, TokenCount, UnixMillis, UsageBatch, UsageGroup, UsageStore, UsageTotals,
-};
-use kinds::{BatchKinds, KindId, LearnedKinds};
-
-pub(super) use kinds::KnownKinds;
+use crate::{MAX_SUMMARY_ROWS, StoreError, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals};
 
 const RECORDING: &str = "recording usage";
 const SUMMING: &str = "summing up usage";
 const PRUNING: &str = "pruning old usage";
 
-/// A batch is cut into statements of these many rows, largest first, so that few different statements are
-/// prepared and each is used again. Measured: a quarter of a second of a busy gateway, 2,750 rows, costs a quarter less
-/// CPU time in pieces of 512 than of 64 and somewhat less than of 256; in pieces of 1,024 it costs no less.
-const ROWS_PER_INSERT: [usize; 6] = [512, 128, 32, 8, 2, 1];
+/// Rows per statement: each statement is a round trip to the connection's thread, which costs more than a row.
+const ROWS_PER_INSERT: usize = 256;
 
-const COLUMNS: usize = 8;
-
-/// One statement for each of [`ROWS_PER_INSERT`].
-static INSERTS: LazyLock<[String; ROWS_PER_INSERT.len()]> = LazyLock::new(|| ROWS_PER_INSERT.map(insert_sql));
+const INSERT: &str = "
+    INSERT OR IGNORE INTO usage_records (
+        at_ms, turn_id, caller, model, upstream, dialect, status,
+        input, cache_read, cache_write, output, duration_ms, first_event_ms
+    ) ";
 
 const PRUNE: &str = "
-    DELETE FROM usage_rows WHERE (at_ms, turn_high, turn_low) IN
-        (SELECT at_ms, turn_high, turn_low FROM usage_rows WHERE at_ms < $1 LIMIT $2)";
+    DELETE FROM usage_records WHERE (at_ms, turn_id) IN
+        (SELECT at_ms, turn_id FROM usage_records WHERE at_ms < $1 LIMIT $2)";
 
-/// Summed up by kind first, so that names are compared once for each kind and not for each row.
 macro_rules! summary_sql {
     ($group:literal) => {
         concat!(
             "SELECT ",
             $group,
-            " AS name, CAST(SUM(kind_turns) AS BIGINT) AS turns,
-                CAST(SUM(CASE WHEN status >= $1 THEN kind_turns ELSE 0 END) AS BIGINT) AS failures,
-                CAST(SUM(kind_input) AS BIGINT) AS input,
-                CAST(SUM(kind_cache_read) AS BIGINT) AS cache_read,
-                CAST(SUM(kind_cache_write) AS BIGINT) AS cache_write,
-                CAST(SUM(kind_output) AS BIGINT) AS output
-            FROM (
-                SELECT kind, COUNT(*) AS kind_turns,
-                    SUM(tokens >> 32 & 0xffffffff) AS kind_input,
-                    SUM(cached >> 32 & 0xffffffff) AS kind_cache_read,
-                    SUM(cached & 0xffffffff) AS kind_cache_write,
-                    SUM(tokens & 0xffffffff) AS kind_output
-                FROM usage_rows WHERE at_ms >= $2 GROUP BY kind
-            ) JOIN usage_kinds ON usage_kinds.id = kind
+            " AS name, COUNT(*) AS turns,
+                CAST(SUM(CASE WHEN status >= $1 THEN 1 ELSE 0 END) AS BIGINT) AS failures,
+                CAST(SUM(input) AS BIGINT) AS input,
+                CAST(SUM(cache_read) AS BIGINT) AS cache_read,
+                CAST(SUM(cache_write) AS BIGINT) AS cache_write,
+                CAST(SUM(output) AS BIGINT) AS output
+            FROM usage_records WHERE at_ms >= $2
             GROUP BY ",
             $group,
             " ORDER BY turns DESC, name LIMIT $3"
@@ -67,16 +47,11 @@ macro_rules! summary_sql {
 }
 
 impl UsageStore for SqliteStore {
-    fn record_usage<'a>(&'a self, batch: &'a UsageBatch) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn record_usage<'a>(&'a self, records: &'a [UsageRecord]) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            if batch.is_empty() {
-                return Ok(());
-            }
             let mut connection = self.writes.acquire().await.map_err(self.failed(RECORDING))?;
-            let outcome = insert(&mut connection, &self.known_kinds, batch).await;
-            let learned = self.give_back(connection, outcome).map_err(self.failed(RECORDING))?;
-            self.known_kinds.remember(learned);
-            Ok(())
+            let outcome = insert(&mut connection, records).await;
+            self.give_back(connection, outcome).map_err(self.failed(RECORDING))
         })
     }
 
@@ -104,33 +79,39 @@ impl UsageStore for SqliteStore {
     }
 
     fn prune_usage(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(async move {
-            let pruned = self.prune(PRUNE, older_than, PRUNING).await?;
-            let outcome = self.prune(kinds::PRUNE, older_than, PRUNING).await;
-            // All of them: another gateway, one with a wrong clock say, may have pruned more than this one.
-            self.known_kinds.forget();
-            outcome?;
-            Ok(pruned)
-        })
+        Box::pin(self.prune(PRUNE, older_than, PRUNING))
     }
 }
 
-/// Two counts as one number, as the table has them.
-fn pair(upper: TokenCount, lower: TokenCount) -> i64 {
-    (u64::from(upper.get()) << 32 | u64::from(lower.get())).cast_signed()
+async fn insert(connection: &mut SqliteConnection, records: &[UsageRecord]) -> Result<(), sqlx::Error> {
+    // IMMEDIATE takes the write lock here, so that no later statement finds it taken.
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    for rows in records.chunks(ROWS_PER_INSERT) {
+        QueryBuilder::<Sqlite>::new(INSERT)
+            .push_values(rows, |mut row, record| {
+                row.push_bind(record.at.0)
+                    .push_bind(record.turn_id.hyphenated().to_string())
+                    .push_bind(record.caller.as_str())
+                    .push_bind(record.model.as_str())
+                    .push_bind(record.upstream.as_str())
+                    .push_bind(record.dialect.as_str())
+                    .push_bind(record.status)
+                    .push_bind(record.input.get())
+                    .push_bind(record.cache_read.get())
+                    .push_bind(record.cache_write.get())
+                    .push_bind(record.output.get())
+                    .push_bind(millis(record.duration))
+                    .push_bind(record.first_event.map(millis));
+            })
+            .build()
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await
 }
 
-/// Adds the values of one row, in the order of its columns.
-fn bind(turn: &UsageTurn, kind: KindId, arguments: &mut SqliteArguments) -> Result<(), BoxDynError> {
-    let (turn_high, turn_low) = turn.turn_id.as_u64_pair();
-    arguments.add(turn.at.0)?;
-    arguments.add(turn_high.cast_signed())?;
-    arguments.add(turn_low.cast_signed())?;
-    arguments.add(kind.0)?;
-    arguments.add(pair(turn.input, turn.output))?;
-    arguments.add(pair(turn.cache_read, turn.cache_write))?;
-    arguments.add(turn.duration.get())?;
-    arguments.add(turn.first_event.map(Millis::get))
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn read_row(row: &SqliteRow) -> Result<UsageTotals, sqlx::Error> {
@@ -149,46 +130,6 @@ fn count(row: &SqliteRow, column: &'static str) -> Result<u64, sqlx::Error> {
     let number: i64 = row.try_get(column)?;
     u64::try_from(number)
         .map_err(|error| sqlx::Error::ColumnDecode { index: column.to_owned(), source: Box::new(error) })
-}
-
-/// Writes the batch, and says which kinds it had to look up or add.
-async fn insert(
-    connection: &mut SqliteConnection,
-    known: &KnownKinds,
-    batch: &UsageBatch,
-) -> Result<LearnedKinds, sqlx::Error> {
-    // IMMEDIATE: the lock is waited for here, once, and no statement after it can find it taken.
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let mut kinds = BatchKinds::new(batch, known);
-    let mut rest = batch.turns();
-    for (rows, sql) in ROWS_PER_INSERT.into_iter().zip(INSERTS.iter()) {
-        while let Some((piece, behind)) = rest.split_at_checked(rows) {
-            let mut arguments = SqliteArguments::default();
-            arguments.reserve(rows * COLUMNS, 0);
-            for turn in piece {
-                let kind = kinds.id_of(turn, &mut transaction).await?;
-                bind(turn, kind, &mut arguments).map_err(sqlx::Error::Encode)?;
-            }
-            sqlx::query_with(sql.as_str(), arguments).execute(&mut *transaction).await?;
-            rest = behind;
-        }
-    }
-    transaction.commit().await?;
-    Ok(kinds.learned())
-}
-
-fn insert_sql(rows: usize) -> String {
-    // Plain question marks, for `$1` would be a name: SQLite looks names up one after the other, which with hundreds
-    // of them took most of the time of a write.
-    let row = format!("({})", ["?"; COLUMNS].join(","));
-    let values = vec![row; rows];
-    // IGNORE rather than ON CONFLICT: a statement that cannot fail halfway keeps no journal of its own.
-    format!(
-        "INSERT OR IGNORE INTO usage_rows (at_ms, turn_high, turn_low, kind,
-            tokens, cached, duration_ms, first_event_ms)
-        VALUES {}",
-        values.join(",")
-    )
 }
 
 #[cfg(test)]

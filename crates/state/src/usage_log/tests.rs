@@ -1,9 +1,7 @@
 //! The log under paused time: when it writes, what it drops, how it ends.
 
-use std::sync::atomic::AtomicUsize;
-use std::task::{Context, Wake, Waker};
-
 use futures_util::future::{BoxFuture, join};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, advance};
 
@@ -35,7 +33,7 @@ impl BatchStore {
 }
 
 impl UsageStore for BatchStore {
-    fn record_usage<'a>(&'a self, batch: &'a UsageBatch) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn record_usage<'a>(&'a self, batch: &'a [UsageRecord]) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let mut failures = self.failures.lock();
             if *failures > 0 {
@@ -87,19 +85,18 @@ async fn a_few_records_wait_for_the_interval_and_go_in_one_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_half_full_queue_is_written_at_once_and_so_is_the_rest_at_the_end() {
-    let (store, mut writes) = BatchStore::failing(0);
+async fn shutdown_writes_the_rest_without_waiting_for_the_interval() {
+    let (store, _writes) = BatchStore::failing(0);
     let (log, worker) = UsageLog::new(store.clone());
     let start = Instant::now();
     let client = async {
-        log_records(&log, HALF_FULL);
-        writes.recv().await.unwrap();
-        assert_eq!(store.batches(), [HALF_FULL]);
+        log_records(&log, 2);
+        tokio::task::yield_now().await;
         log_records(&log, 1);
         log.shutdown().await
     };
     assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
-    assert_eq!(store.batches(), [HALF_FULL, 1]);
+    assert_eq!(store.batches(), [3]);
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
@@ -119,12 +116,12 @@ async fn a_failed_write_is_tried_again() {
     let (store, mut writes) = BatchStore::failing(2);
     let (log, worker) = UsageLog::new(store.clone());
     let client = async {
-        log_records(&log, HALF_FULL);
+        log_records(&log, 5);
         writes.recv().await.unwrap();
         log.shutdown().await
     };
     assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
-    assert_eq!(store.batches(), [HALF_FULL]);
+    assert_eq!(store.batches(), [5]);
     assert_eq!(log.dropped(), 0);
 }
 
@@ -133,7 +130,9 @@ async fn a_store_that_keeps_failing_loses_the_batch_and_what_came_meanwhile_is_w
     let (store, mut writes) = BatchStore::failing(WRITE_ATTEMPTS as usize);
     let (log, worker) = UsageLog::new(store.clone());
     let client = async {
-        log_records(&log, HALF_FULL);
+        log_records(&log, 5);
+        tokio::task::yield_now().await;
+        advance(FLUSH_EVERY).await;
         tokio::task::yield_now().await;
         assert_eq!(store.failures_left(), WRITE_ATTEMPTS as usize - 1);
         // The queue has all its room while the worker holds on to what it cannot write.
@@ -144,36 +143,7 @@ async fn a_store_that_keeps_failing_loses_the_batch_and_what_came_meanwhile_is_w
     };
     assert_eq!(join(worker.run(), client).await, (WorkerEnd::Shutdown, Ok(())));
     assert_eq!(store.batches(), [QUEUE_RECORDS]);
-    assert_eq!(log.dropped(), HALF_FULL as u64 + 1);
-}
-
-/// Counts how often it is called.
-#[derive(Default)]
-struct Wakes(AtomicUsize);
-
-impl Wake for Wakes {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_worker_is_woken_by_the_first_record_and_by_the_one_that_makes_the_queue_half_full() {
-    let (store, _writes) = BatchStore::failing(0);
-    let (log, worker) = UsageLog::new(store.clone());
-    let counted = Arc::new(Wakes::default());
-    let waker = Waker::from(Arc::clone(&counted));
-    let mut context = Context::from_waker(&waker);
-    let mut run = Box::pin(worker.run());
-    for round in 0..2 {
-        for (records, woken) in [(1, 1), (HALF_FULL - 2, 1), (1, 2)] {
-            assert!(run.as_mut().poll(&mut context).is_pending());
-            log_records(&log, records);
-            assert_eq!(counted.0.load(Ordering::Relaxed), 2 * round + woken, "{records}");
-        }
-        assert!(run.as_mut().poll(&mut context).is_pending());
-    }
-    assert_eq!(store.batches(), [HALF_FULL; 2]);
+    assert_eq!(log.dropped(), 5 + 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,48 @@
+//! `[limits]`: how large, how often and how long.
+
+use std::time::Duration;
+
+use toolgate_gateway::config::Limits;
+
+use super::problem::Reading;
+use super::section::Section;
+
+/// Reads the section; a key that is not written keeps its default.
+pub(crate) fn read(root: &Section<'_>, reading: &mut Reading<'_>) -> Limits {
+    let mut limits = Limits::default();
+    let Some(section) = root.table("limits", reading) else { return limits };
+    let mut keys = Keys { section: &section, known: Vec::new(), reading };
+    keys.size("body", &mut limits.body_bytes);
+    keys.duration("ping", &mut limits.ping_every);
+    keys.duration("commit", &mut limits.commit_after);
+    keys.duration("shutdown_grace", &mut limits.shutdown_grace);
+    keys.refuse_others();
+    limits
+}
+
+/// Reads keys one by one and remembers their names.
+struct Keys<'a, 't, 'r> {
+    section: &'a Section<'t>,
+    known: Vec<&'static str>,
+    reading: &'a mut Reading<'r>,
+}
+
+impl Keys<'_, '_, '_> {
+    fn size(&mut self, key: &'static str, limit: &mut usize) {
+        self.known.push(key);
+        if let Some(written) = self.section.size(key, self.reading) {
+            *limit = written.value;
+        }
+    }
+
+    fn duration(&mut self, key: &'static str, limit: &mut Duration) {
+        self.known.push(key);
+        if let Some(written) = self.section.duration(key, self.reading) {
+            *limit = written.value;
+        }
+    }
+
+    fn refuse_others(self) {
+        self.section.expect_keys(&self.known, self.reading);
+    }
+}
