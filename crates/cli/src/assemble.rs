@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use toolgate_backend::config::{Keeper, Tools};
+use toolgate_backend::config::{Supervision, Tools};
 use toolgate_gateway::config::{GatewayConfig, Limits};
 use toolgate_gateway::{Gateway, Parts, SystemClock};
 use toolgate_state::{Store, UsageLog, UsageLogWorker};
@@ -34,7 +34,7 @@ pub(crate) async fn assemble(config: &Config, workers: usize) -> anyhow::Result<
     let parts = Parts { store: Arc::clone(&store), usage: usage.clone(), clock: Arc::new(SystemClock) };
     let mut backend = config.backend.clone();
     if cfg!(target_os = "linux") {
-        backend.agents.iter_mut().for_each(|agent| agent.keeper = Keeper::OwnProgram);
+        backend.agents.iter_mut().for_each(|agent| agent.supervision = Supervision::OwnProgram);
     }
     if backend.models.iter().any(|model| matches!(model.tools, Tools::Prompted(_))) {
         backend.trigger_secret = Some(trigger_secret::load(&config.store)?);

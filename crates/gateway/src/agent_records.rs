@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use toolgate_backend::{AgentRecord, Records};
+use toolgate_backend::{AgentRecord, RecordStore};
 use toolgate_model::lineage::PrefixHash;
 use toolgate_state::{CallerScope, SessionId, Store, StoreError, TurnRecord};
 
@@ -19,8 +19,8 @@ pub(crate) struct StoredRecords {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-impl Records for StoredRecords {
-    fn keep(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()> {
+impl RecordStore for StoredRecords {
+    fn save(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()> {
         let (store, scope, at) = (Arc::clone(&self.store), CallerScope::new(caller), self.clock.now());
         Box::pin(async move {
             let AgentRecord { key, after, session, steps, reply } = record;
@@ -32,7 +32,7 @@ impl Records for StoredRecords {
         })
     }
 
-    fn of(&self, caller: &str, request: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>> {
+    fn find(&self, caller: &str, request: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>> {
         let (store, scope, now) = (Arc::clone(&self.store), CallerScope::new(caller), self.clock.now());
         let window = i64::try_from(RETRY_WINDOW.as_millis()).unwrap_or(i64::MAX);
         Box::pin(async move {
@@ -41,7 +41,11 @@ impl Records for StoredRecords {
         })
     }
 
-    fn after(&self, caller: &str, replies: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>> {
+    fn find_by_replies(
+        &self,
+        caller: &str,
+        replies: Vec<PrefixHash>,
+    ) -> BoxFuture<'static, Vec<AgentRecord>> {
         let (store, scope) = (Arc::clone(&self.store), CallerScope::new(caller));
         Box::pin(async move {
             let found = logged(store.records_after(&scope, &replies).await);

@@ -21,11 +21,11 @@ use toolgate_backend::config::{AgentConfig, BackendConfig};
 use toolgate_backend::{Agents, AssembleError, Decider, Router, Tls};
 use toolgate_state::{Store, UsageLog};
 
+use crate::agent_key::AgentKey;
 use crate::agent_records::StoredRecords;
 use crate::approval::Approvals;
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
-use crate::house_key::HouseKey;
 use crate::http::{self, Door, Peer};
 use crate::service::{Shared, Worker};
 use crate::tasks::Tasks;
@@ -44,7 +44,7 @@ pub struct Gateway {
     shared: Arc<Shared>,
     backends: BackendConfig,
     agents: Arc<Agents>,
-    house_key: HouseKey,
+    agent_key: AgentKey,
     tls: Tls,
     workers: usize,
 }
@@ -88,7 +88,9 @@ impl Gateway {
     /// Prepares to serve. Every back end is built once here, so that mistakes show before anybody calls.
     pub fn new(config: &GatewayConfig, backends: BackendConfig, parts: Parts) -> Result<Self, ServeError> {
         let approvals = Approvals::new(config.approvals.clone());
-        Self::decided_by(config, backends, parts, |agent| Arc::new(approvals.in_folder(&agent.folder())))
+        Self::decided_by(config, backends, parts, |agent| {
+            Arc::new(approvals.in_folder(&agent.working_directory()))
+        })
     }
 
     /// The same, where somebody else than the operator's rules decides what each agent may do.
@@ -103,9 +105,9 @@ impl Gateway {
             Arc::new(StoredRecords { store: Arc::clone(&parts.store), clock: Arc::clone(&parts.clock) });
         let agents = Agents::new(&backends.agents, records, decider).map_err(ServeError::Agents)?;
         Router::assemble(&backends, &tls, &agents)?;
-        let house_key = HouseKey::for_agents(&agents)?;
+        let agent_key = AgentKey::for_agents(&agents)?;
         let shared = Shared {
-            door: Door::new(config, house_key.known()),
+            door: Door::new(config, agent_key.key()),
             limits: config.limits,
             store: parts.store,
             usage: parts.usage,
@@ -113,7 +115,7 @@ impl Gateway {
             clock: parts.clock,
         };
         let workers = config.workers.max(1);
-        Ok(Self { shared: Arc::new(shared), backends, agents: Arc::new(agents), house_key, tls, workers })
+        Ok(Self { shared: Arc::new(shared), backends, agents: Arc::new(agents), agent_key, tls, workers })
     }
 
     /// Serves until `shutdown` is cancelled and every open reply has ended or its grace is over.
@@ -146,7 +148,7 @@ impl Gateway {
             drop(thread.map_err(failed(number))?);
             workers.push(end);
         }
-        self.agents.open(self.house_key.door(address));
+        self.agents.open(self.agent_key.gateway_access(address));
         Ok(Running { address, shutdown, workers, agents: self.agents })
     }
 }

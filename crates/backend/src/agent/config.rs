@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::launch::WORK;
+use super::launch::WORK_FOLDER;
 
 /// Claude Code as a back end.
 #[derive(Clone, Debug)]
@@ -32,15 +32,15 @@ pub struct AgentConfig {
     /// The most dollars in one turn, by the program's own prices; `None` for as many as it takes.
     pub max_budget_usd: Option<f64>,
     /// How long the program may say nothing in the middle of a turn before it counts as hanging.
-    pub silence: Duration,
+    pub stall_timeout: Duration,
     /// How many processes there are.
     pub pool: PoolSize,
     /// Who ends its processes when the gateway is killed.
-    pub keeper: Keeper,
+    pub supervision: Supervision,
 }
 
 /// A model that thinks, a build that runs, a person who is asked: longer than any of these.
-const USUAL_SILENCE: Duration = Duration::from_mins(30);
+const DEFAULT_STALL_TIMEOUT: Duration = Duration::from_mins(30);
 
 impl AgentConfig {
     /// An agent with no built-in tools and the usual pool.
@@ -56,17 +56,17 @@ impl AgentConfig {
             folder,
             max_turns: None,
             max_budget_usd: None,
-            silence: USUAL_SILENCE,
+            stall_timeout: DEFAULT_STALL_TIMEOUT,
             pool: PoolSize::default(),
-            keeper: Keeper::default(),
+            supervision: Supervision::default(),
         }
     }
 }
 
 impl AgentConfig {
     /// Where it works.
-    pub fn folder(&self) -> PathBuf {
-        self.workdir.clone().unwrap_or_else(|| self.folder.join(WORK))
+    pub fn working_directory(&self) -> PathBuf {
+        self.workdir.clone().unwrap_or_else(|| self.folder.join(WORK_FOLDER))
     }
 }
 
@@ -94,11 +94,11 @@ impl fmt::Display for AgentName {
 
 /// Who ends an agent's processes when the gateway is killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeper {
+pub enum Supervision {
     /// They notice themselves that their input is closed; before they leave, they may ask their model once more.
     #[default]
-    Themselves,
-    /// The program that runs now, started once more for each of them: it must know [`KEEPER`](crate::KEEPER).
+    None,
+    /// The program that runs now, started once more for each of them: it must know [`SUPERVISE_COMMAND`](crate::SUPERVISE_COMMAND).
     OwnProgram,
 }
 
@@ -107,7 +107,7 @@ pub enum Keeper {
 pub enum AgentModel {
     /// Whatever the program chooses, at the host its environment names.
     #[default]
-    Own,
+    Default,
     /// A model of this gateway (X4).
     Gateway(String),
 }
@@ -120,8 +120,8 @@ pub enum Builtins {
     None,
     /// All that the program has by default.
     Default,
-    /// These.
-    These(Vec<String>),
+    /// Only.
+    Only(Vec<String>),
 }
 
 /// What a client's system prompt does to the program's own.

@@ -27,7 +27,7 @@ pub(super) struct CallResult {
 
 impl Handoff {
     /// The model has called one of the client's tools.
-    pub(super) fn called(&mut self, call: &str) {
+    pub(super) fn add_call(&mut self, call: &str) {
         self.calls.push(call.to_owned());
     }
 
@@ -36,7 +36,7 @@ impl Handoff {
     }
 
     /// The program asks for a call's result: the line that answers it, if it can be answered now.
-    pub(super) fn asked(&mut self, request: RequestId, held: HeldCall) -> Option<String> {
+    pub(super) fn tool_server_call(&mut self, request: RequestId, held: HeldCall) -> Option<String> {
         if !self.calls.contains(&held.call) {
             // Nobody has shown this call to the client: a sub-agent made it, and sub-agents talk to no client.
             let why = "Only the main conversation can call this tool. Return to it and call the tool there.";
@@ -96,18 +96,19 @@ mod tests {
     #[test]
     fn a_result_answers_its_call_whichever_comes_first() {
         let mut handoff = Handoff::default();
-        handoff.called("a");
-        handoff.called("b");
-        assert_eq!(handoff.asked(RequestId::new("1"), held("a")), None);
+        handoff.add_call("a");
+        handoff.add_call("b");
+        assert_eq!(handoff.tool_server_call(RequestId::new("1"), held("a")), None);
         let lines = handoff.deliver(vec![("b".into(), result("two")), ("a".into(), result("one"))]);
         assert!(matches!(&lines[..], [line] if line.contains("one")), "{lines:?}");
-        let line = handoff.asked(RequestId::new("2"), held("b")).expect("an answer at once");
+        let line = handoff.tool_server_call(RequestId::new("2"), held("b")).expect("an answer at once");
         assert!(line.contains("two"), "{line}");
     }
 
     #[test]
     fn a_call_that_no_client_has_seen_is_refused() {
-        let line = Handoff::default().asked(RequestId::new("1"), held("x")).expect("an answer at once");
+        let line =
+            Handoff::default().tool_server_call(RequestId::new("1"), held("x")).expect("an answer at once");
         assert!(line.contains("Only the main conversation"), "{line}");
     }
 }

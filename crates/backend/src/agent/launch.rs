@@ -8,13 +8,13 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::process::Command;
 use toolgate_dialect::claude_stream_json::{SERVER, write::MAX_CALL_WAIT_MS};
 
-use super::config::{AgentConfig, AgentModel, Builtins, Keeper};
-use super::keeper::{KEEPER, OWN_PROGRAM};
+use super::config::{AgentConfig, AgentModel, Builtins, Supervision};
+use super::supervisor::{OWN_PROGRAM, SUPERVISE_COMMAND};
 
 /// The choices that differ from request to request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Launch {
-    /// The model to think with, where it is not the agent's usual one. A program that is told later notes the change
+    /// The model to think with, where it is not the agent's usual one. A program that is told later record_inputs the change
     /// in the conversation, and its model reads it there.
     pub(super) model: Option<String>,
     pub(super) builtins: Builtins,
@@ -29,14 +29,14 @@ pub(super) struct Launch {
 pub(super) enum Thinking {
     /// As the program likes.
     #[default]
-    Own,
+    Default,
     /// Never: a host refuses to force a call while its model thinks (T32).
     Disabled,
 }
 
 /// How a child reaches the gateway it belongs to (X4).
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct GatewayAccess {
     /// `http://127.0.0.1:PORT`.
     pub base_url: String,
     /// A key made at this start, for the gateway's own agents.
@@ -44,7 +44,7 @@ pub struct Door {
 }
 
 /// Settings of the program that everything here relies on. The operator's own `env` may add to them.
-const SETTINGS: [(&str, &str); 13] = [
+const ENVIRONMENT: [(&str, &str); 13] = [
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("LANG", "C.UTF-8"),
     ("CLAUDE_AGENT_SDK_CLIENT_APP", concat!("toolgate/", env!("CARGO_PKG_VERSION"))),
@@ -65,11 +65,15 @@ const SETTINGS: [(&str, &str); 13] = [
 ];
 
 /// The program, ready to be started.
-pub(super) fn command(config: &AgentConfig, launch: &Launch, door: Option<&Door>) -> Command {
-    let mut command = match config.keeper {
+pub(super) fn command(
+    config: &AgentConfig,
+    launch: &Launch,
+    gateway_access: Option<&GatewayAccess>,
+) -> Command {
+    let mut command = match config.supervision {
         // A program that is not there is told best by the system.
-        Keeper::OwnProgram if config.program.is_file() => kept(&config.program),
-        Keeper::OwnProgram | Keeper::Themselves => Command::new(&config.program),
+        Supervision::OwnProgram if config.program.is_file() => supervised(&config.program),
+        Supervision::OwnProgram | Supervision::None => Command::new(&config.program),
     };
     command
         .args(["--output-format=stream-json", "--input-format=stream-json", "--verbose"])
@@ -85,14 +89,14 @@ pub(super) fn command(config: &AgentConfig, launch: &Launch, door: Option<&Door>
         .arg(match &launch.builtins {
             Builtins::None => "--tools=".to_owned(),
             Builtins::Default => "--tools=default".to_owned(),
-            Builtins::These(names) => format!("--tools={}", names.join(",")),
+            Builtins::Only(names) => format!("--tools={}", names.join(",")),
         });
     let model = match &config.model {
-        AgentModel::Own => launch.model.as_deref(),
+        AgentModel::Default => launch.model.as_deref(),
         AgentModel::Gateway(name) => Some(name.as_str()),
     };
     let thinking = match launch.thinking {
-        Thinking::Own => None,
+        Thinking::Default => None,
         Thinking::Disabled => Some("disabled"),
     };
     let choices = [("--model", model), ("--effort", launch.effort.as_deref()), ("--thinking", thinking)];
@@ -105,8 +109,8 @@ pub(super) fn command(config: &AgentConfig, launch: &Launch, door: Option<&Door>
     if let Some(dollars) = config.max_budget_usd {
         command.arg(format!("--max-budget-usd={dollars}"));
     }
-    environment(&mut command, config, launch, door);
-    command.current_dir(config.folder());
+    environment(&mut command, config, launch, gateway_access);
+    command.current_dir(config.working_directory());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // A group of its own: a signal from the terminal is ours to handle, and its tools can be ended with it.
     #[cfg(unix)]
@@ -115,23 +119,28 @@ pub(super) fn command(config: &AgentConfig, launch: &Launch, door: Option<&Door>
 }
 
 /// The program below its keeper.
-fn kept(program: &Path) -> Command {
+fn supervised(program: &Path) -> Command {
     let mut command = Command::new(OWN_PROGRAM);
-    command.arg(KEEPER).arg(std::process::id().to_string()).arg(program);
+    command.arg(SUPERVISE_COMMAND).arg(std::process::id().to_string()).arg(program);
     command
 }
 
 /// Folders below the agent's own.
-pub(super) const WORK: &str = "work";
-pub(super) const SETTINGS_FOLDER: &str = "claude";
-pub(super) const TEMPORARY: &str = "tmp";
+pub(super) const WORK_FOLDER: &str = "work";
+pub(super) const CONFIG_FOLDER: &str = "claude";
+pub(super) const TEMP_FOLDER: &str = "tmp";
 
-fn environment(command: &mut Command, config: &AgentConfig, launch: &Launch, door: Option<&Door>) {
-    command.env_clear().envs(SETTINGS);
+fn environment(
+    command: &mut Command,
+    config: &AgentConfig,
+    launch: &Launch,
+    gateway_access: Option<&GatewayAccess>,
+) {
+    command.env_clear().envs(ENVIRONMENT);
     command.env("MCP_TOOL_TIMEOUT", MAX_CALL_WAIT_MS.to_string());
     command.env("HOME", &config.folder);
-    command.env("CLAUDE_CONFIG_DIR", config.folder.join(SETTINGS_FOLDER));
-    command.env("TMPDIR", config.folder.join(TEMPORARY));
+    command.env("CLAUDE_CONFIG_DIR", config.folder.join(CONFIG_FOLDER));
+    command.env("TMPDIR", config.folder.join(TEMP_FOLDER));
     if launch.builtins == Builtins::None {
         // The client's history is the truth, however long: no summary takes its place, and whether it is too long is
         // the host's word. An agent with tools of its own may fill a model's context in one turn, which the client
@@ -145,9 +154,9 @@ fn environment(command: &mut Command, config: &AgentConfig, launch: &Launch, doo
     for (name, value) in &config.env {
         command.env(name, value.expose_secret());
     }
-    if let (AgentModel::Gateway(model), Some(door)) = (&config.model, door) {
-        command.env("ANTHROPIC_BASE_URL", &door.base_url);
-        command.env("ANTHROPIC_API_KEY", door.key.expose_secret());
+    if let (AgentModel::Gateway(model), Some(gateway_access)) = (&config.model, gateway_access) {
+        command.env("ANTHROPIC_BASE_URL", &gateway_access.base_url);
+        command.env("ANTHROPIC_API_KEY", gateway_access.key.expose_secret());
         // The line that names the program to its maker means nothing to another model.
         command.env("CLAUDE_CODE_ATTRIBUTION_HEADER", "0");
         // Small jobs of the program go to the same model: it knows no other here.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_dialect::claude_stream_json::write::{Opening, SystemPrompt};
-use toolgate_dialect::claude_stream_json::{AgentTools, OwnSteps, Script, result_content, script};
+use toolgate_dialect::claude_stream_json::{AgentTools, HiddenSteps, Script, result_content, script};
 use toolgate_dialect::{UpstreamDialect, registry};
 use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{
@@ -15,11 +15,11 @@ use toolgate_model::{
 
 use super::config::{AgentConfig, AgentModel, Builtins, SystemMode};
 use super::handoff::CallResult;
+use super::joined_reply::{JoinedReply, Prose};
 use super::launch::{Launch, Thinking};
-use super::opening::{Wording, told};
-use super::reply::{JoinedReply, Prose};
-use super::session::Talk;
-use super::steps;
+use super::opening::{OpeningFingerprint, describe};
+use super::transcript::SessionTranscript;
+use super::turn_steps;
 use crate::http::ClientCalls;
 use crate::turn::Turn;
 
@@ -28,10 +28,10 @@ pub(super) struct Plan {
     pub(super) launch: Launch,
     pub(super) opening: Opening,
     pub(super) tools: AgentTools,
-    pub(super) wording: Wording,
+    pub(super) fingerprint: OpeningFingerprint,
     pub(super) lineage: Lineage,
     /// Where the client names the session: the same as it was before it did.
-    pub(super) nameless: Option<Lineage>,
+    pub(super) lineage_without_session: Option<Lineage>,
     /// Which request this is: the conversation, and everything that is asked about it. A client's helper may send the
     /// same words with other instructions (M5).
     pub(super) key: PrefixHash,
@@ -43,24 +43,24 @@ pub(super) struct Plan {
     /// As the Messages API writes it.
     system: Value,
     messages: Vec<Value>,
-    nameless_scope: String,
+    scope_without_session: String,
 }
 
 impl Plan {
     pub(super) fn new(turn: &Turn, config: &AgentConfig) -> Result<Self, TurnError> {
         let dialect = messages_dialect()?;
         let mut losses = Losses::default();
-        let request = without_the_unsayable(&turn.request, &mut losses);
+        let request = without_unsupported_fields(&turn.request, &mut losses);
         let written = dialect.write_request(&request)?;
         losses.append(written.losses);
         let mut body: Value =
-            serde_json::from_slice(&written.body).map_err(|error| unreadable().caused_by(error))?;
+            serde_json::from_slice(&written.body).map_err(|error| write_failed().caused_by(error))?;
         let enabled = enabled_builtins(&config.builtins);
         let offered = body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let Translated { value: tools, losses: untold } = AgentTools::new(offered, &enabled);
-        losses.append(untold);
+        let Translated { value: tools, losses: tool_losses } = AgentTools::new(offered, &enabled);
+        losses.append(tool_losses);
         let model = match &config.model {
-            AgentModel::Own => turn.model.as_ref().map(|model| model.as_str().to_owned()),
+            AgentModel::Default => turn.model.as_ref().map(|model| model.as_str().to_owned()),
             AgentModel::Gateway(_) => None,
         };
         let launch = Launch { model, ..launch(&turn.request, config, &tools, &mut losses) };
@@ -70,19 +70,19 @@ impl Plan {
             schema: schema(&turn.request.output),
         };
         let (scope, model) = (scope(turn, config), turn.request.model.as_str());
-        let told = told(&launch, &opening, &tools);
-        let key = Lineage::of(&format!("{scope}\n{model}\n{told}"), &turn.request.messages).whole();
+        let description = describe(&launch, &opening, &tools);
+        let key = Lineage::of(&format!("{scope}\n{model}\n{description}"), &turn.request.messages).whole();
         Ok(Self {
             launch,
             opening,
             tools,
-            wording: Wording::of(&turn.caller, &told),
+            fingerprint: OpeningFingerprint::of(&turn.caller, &description),
             key,
             lineage: Lineage::of(&scope, &turn.request.messages),
-            nameless: turn
+            lineage_without_session: turn
                 .session
                 .asked()
-                .map(|_| Lineage::of(&nameless_scope(turn, config), &turn.request.messages)),
+                .map(|_| Lineage::of(&scope_without_session(turn, config), &turn.request.messages)),
             losses,
             client_calls: ClientCalls::new(written.names, &turn.request),
             dialect,
@@ -93,23 +93,23 @@ impl Plan {
                 }
             },
             system: body["system"].take(),
-            nameless_scope: nameless_scope(turn, config),
+            scope_without_session: scope_without_session(turn, config),
             request,
         })
     }
 
     /// The whole conversation, for a process that knows nothing of it.
-    pub(super) fn whole(&self, own: OwnSteps) -> Result<Translated<Script>, TurnError> {
-        script(self.messages.clone(), &self.tools, own)
+    pub(super) fn whole(&self, hidden: HiddenSteps) -> Result<Translated<Script>, TurnError> {
+        script(self.messages.clone(), &self.tools, hidden)
     }
 
     /// What came after the first `count` messages, for a process that knows those (A3).
     pub(super) fn since(&self, count: usize) -> Result<Translated<Script>, TurnError> {
-        let messages = self.written_from(count)?;
-        script(messages, &self.tools, OwnSteps::default())
+        let messages = self.messages_from(count)?;
+        script(messages, &self.tools, HiddenSteps::default())
     }
 
-    /// The results that came after the first `count` messages, where they answer exactly these calls and can be said
+    /// The results that came after the first `count` messages, where they answer exactly these calls and can be earlier_texts
     /// to a live process as they are; `None` where only a fresh process gets them right.
     pub(super) fn results(&self, count: usize, calls: &[String]) -> Option<Vec<(String, CallResult)>> {
         let only_results = self
@@ -118,7 +118,7 @@ impl Plan {
             .get(count..)?
             .iter()
             .all(|message| matches!(message, Message::ToolResults(_)));
-        let with_their_calls = self.written_from(count.checked_sub(1)?).ok()?;
+        let with_their_calls = self.messages_from(count.checked_sub(1)?).ok()?;
         let answers = with_their_calls.last()?["content"].as_array()?;
         if !only_results || answers.len() != calls.len() {
             return None;
@@ -132,63 +132,63 @@ impl Plan {
         Some(results)
     }
 
-    /// What is said in this session with this request.
-    pub(super) fn talk(&self, session: String) -> Talk {
-        let (scope, system) = (self.nameless_scope.clone(), self.system.clone());
-        Talk { scope, session, system, said: self.messages.clone() }
+    /// What is earlier_texts in this session with this request.
+    pub(super) fn transcript(&self, session: String) -> SessionTranscript {
+        let (scope, system) = (self.scope_without_session.clone(), self.system.clone());
+        SessionTranscript { scope, session, system, messages: self.messages.clone() }
     }
 
     /// Begins the reply, where these steps of it were done before it was cut short.
-    pub(super) fn reply(&self, earlier: &[Value]) -> JoinedReply {
+    pub(super) fn reply(&self, earlier_steps: &[Value]) -> JoinedReply {
         let prose = if self.opening.schema.is_some() { Prose::Hidden } else { Prose::Shown };
-        let said = match prose {
-            Prose::Shown => steps::said(earlier),
+        let earlier_texts = match prose {
+            Prose::Shown => turn_steps::texts(earlier_steps),
             Prose::Hidden => Vec::new(),
         };
-        JoinedReply::new(self.dialect, self.tools.clone(), self.client_calls.clone(), prose, said)
+        JoinedReply::new(self.dialect, self.tools.clone(), self.client_calls.clone(), prose, earlier_texts)
     }
 
-    fn written_from(&self, count: usize) -> Result<Vec<Value>, TurnError> {
-        written(&self.request, self.request.messages.get(count..).unwrap_or_default().to_vec())
+    fn messages_from(&self, count: usize) -> Result<Vec<Value>, TurnError> {
+        write_messages(&self.request, self.request.messages.get(count..).unwrap_or_default().to_vec())
     }
 }
 
 /// What keeps conversations apart that read alike: whose they are, which agent's, and the session where the client
 /// names one (agent 14, 16). Not the model, which may change in the middle (agent 20).
 pub(super) fn scope(turn: &Turn, config: &AgentConfig) -> String {
-    let nameless = nameless_scope(turn, config);
-    turn.session.asked().map_or_else(|| nameless.clone(), |session| format!("{nameless}\n{session}"))
+    let base = scope_without_session(turn, config);
+    turn.session.asked().map_or_else(|| base.clone(), |session| format!("{base}\n{session}"))
 }
 
-fn nameless_scope(turn: &Turn, config: &AgentConfig) -> String {
+fn scope_without_session(turn: &Turn, config: &AgentConfig) -> String {
     format!("{}\n{}", turn.caller, config.name)
 }
 
 /// Messages of a request as the Messages API writes them.
-pub(super) fn written(request: &TurnRequest, messages: Vec<Message>) -> Result<Vec<Value>, TurnError> {
+pub(super) fn write_messages(request: &TurnRequest, messages: Vec<Message>) -> Result<Vec<Value>, TurnError> {
     let part = TurnRequest { messages, ..TurnRequest::new(request.model.clone(), Vec::new()) };
     let part = TurnRequest { tools: request.tools.clone(), ..part };
     let written = messages_dialect()?.write_request(&part)?;
     let mut body: Value =
-        serde_json::from_slice(&written.body).map_err(|error| unreadable().caused_by(error))?;
+        serde_json::from_slice(&written.body).map_err(|error| write_failed().caused_by(error))?;
     Ok(serde_json::from_value(body["messages"].take()).unwrap_or_default())
 }
 
 /// The dialect in which the program talks with its model.
 pub(super) fn messages_dialect() -> Result<&'static dyn UpstreamDialect, TurnError> {
-    registry::find("anthropic-messages").map(|dialect| dialect.upstream).ok_or_else(unreadable)
+    registry::find("anthropic-messages").map(|dialect| dialect.upstream).ok_or_else(write_failed)
 }
 
-fn unreadable() -> TurnError {
+fn write_failed() -> TurnError {
     TurnError::new(ErrorKind::Internal, "writing the conversation for the agent failed; please report this")
 }
 
 /// Takes out what the program has no way to say, and reports it.
-fn without_the_unsayable(asked: &Arc<TurnRequest>, losses: &mut Losses) -> TurnRequest {
+fn without_unsupported_fields(asked: &Arc<TurnRequest>, losses: &mut Losses) -> TurnRequest {
     let mut request = TurnRequest::clone(asked);
     let Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop } =
         std::mem::take(&mut request.sampling);
-    let unsayable = [
+    let unsupported = [
         ("temperature", temperature.is_some()),
         ("top_p", top_p.is_some()),
         ("top_k", top_k.is_some()),
@@ -199,7 +199,7 @@ fn without_the_unsayable(asked: &Arc<TurnRequest>, losses: &mut Losses) -> TurnR
         ("max_tokens", request.max_output.take().is_some()),
         ("user", request.user.take().is_some()),
     ];
-    for (place, _) in unsayable.into_iter().filter(|(_, given)| *given) {
+    for (place, _) in unsupported.into_iter().filter(|(_, given)| *given) {
         losses.add(place, "an agent chooses this itself");
     }
     if let Some(ReasoningRequest { effort: _, budget, mode: _, summary, extras }) = request.reasoning.take() {
@@ -231,7 +231,7 @@ fn launch(request: &TurnRequest, config: &AgentConfig, tools: &AgentTools, losse
         (Builtins::None, _) => Builtins::None,
         (all, []) => all.clone(),
         // A request that lists some of them gets those alone.
-        (Builtins::Default | Builtins::These(_), listed) => Builtins::These(listed.to_vec()),
+        (Builtins::Default | Builtins::Only(_), listed) => Builtins::Only(listed.to_vec()),
     };
     let choice = tool_choice(&request.tool_choice, &builtins, tools, losses);
     let forces =
@@ -240,7 +240,7 @@ fn launch(request: &TurnRequest, config: &AgentConfig, tools: &AgentTools, losse
         model: None,
         builtins,
         effort: effort.map(program_effort),
-        thinking: if is_off || forces { Thinking::Disabled } else { Thinking::Own },
+        thinking: if is_off || forces { Thinking::Disabled } else { Thinking::Default },
         extra_body: choice.map(|choice| json!({ "tool_choice": choice }).to_string()),
     }
 }
@@ -261,7 +261,7 @@ fn tool_choice(
         None | Some(Choice::Auto) => json!({ "type": "auto" }),
         Some(Choice::None) => json!({ "type": "none" }),
         Some(Choice::Any) if *builtins == Builtins::None => json!({ "type": "any" }),
-        Some(Choice::Named(name, _)) if tools.own_name(&tools.visible_name(name.as_str())).is_some() => {
+        Some(Choice::Named(name, _)) if tools.client_name(&tools.visible_name(name.as_str())).is_some() => {
             json!({ "type": "tool", "name": tools.visible_name(name.as_str()) })
         }
         Some(Choice::Any | Choice::Named(..) | Choice::Provider(_)) => {
@@ -284,7 +284,7 @@ fn system(written: &Value, mode: SystemMode) -> SystemPrompt {
         SystemMode::Replace => SystemPrompt::Replace(texts.collect()),
         SystemMode::Append => {
             let joined = texts.collect::<Vec<_>>().join("\n\n");
-            if joined.is_empty() { SystemPrompt::Own } else { SystemPrompt::Append(joined) }
+            if joined.is_empty() { SystemPrompt::Default } else { SystemPrompt::Append(joined) }
         }
     }
 }
@@ -319,6 +319,6 @@ fn enabled_builtins(builtins: &Builtins) -> Vec<String> {
     match builtins {
         Builtins::None => Vec::new(),
         Builtins::Default => DEFAULT.map(str::to_owned).to_vec(),
-        Builtins::These(names) => names.clone(),
+        Builtins::Only(names) => names.clone(),
     }
 }

@@ -18,10 +18,10 @@ const MAX_STDERR_BYTES: usize = 4 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 
 /// How long a program that has closed its output may take to end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long the rest of its error output may take to arrive when it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A running program.
 pub(super) struct Process {
@@ -32,8 +32,8 @@ pub(super) struct Process {
     unwritten: VecDeque<Bytes>,
     lines: LineDecoder,
     read: BytesMut,
-    complaint: BytesMut,
-    complained: VecDeque<u8>,
+    stderr_chunk: BytesMut,
+    stderr_tail: VecDeque<u8>,
 }
 
 /// What happened at the pipes.
@@ -59,8 +59,8 @@ impl Process {
             unwritten: VecDeque::new(),
             lines: LineDecoder::new(MAX_FRAME_BYTES),
             read: BytesMut::with_capacity(READ_BYTES),
-            complaint: BytesMut::new(),
-            complained: VecDeque::new(),
+            stderr_chunk: BytesMut::new(),
+            stderr_tail: VecDeque::new(),
         })
     }
 
@@ -72,8 +72,8 @@ impl Process {
     }
 
     /// Waits until something happens at the pipes. May be dropped at any time without losing a byte.
-    pub(super) async fn happening(&mut self) -> PipeEvent {
-        let Self { stdin, stdout, stderr, unwritten, lines, read, complaint, .. } = self;
+    pub(super) async fn next_event(&mut self) -> PipeEvent {
+        let Self { stdin, stdout, stderr, unwritten, lines, read, stderr_chunk, .. } = self;
         tokio::select! {
             count = stdout.read_buf(read) => match count {
                 Ok(0) | Err(_) => PipeEvent::Closed,
@@ -91,8 +91,8 @@ impl Process {
                 }
                 PipeEvent::Quiet
             }
-            count = read_complaint(stderr.as_mut(), complaint), if stderr.is_some() => {
-                self.note_complaint(&count);
+            count = read_stderr(stderr.as_mut(), stderr_chunk), if stderr.is_some() => {
+                self.append_stderr(&count);
                 PipeEvent::Quiet
             }
         }
@@ -103,9 +103,9 @@ impl Process {
         self.lines.next_line()
     }
 
-    /// The last of what the program complained about.
-    pub(super) fn complaint(&self) -> String {
-        let bytes: Vec<u8> = self.complained.iter().copied().collect();
+    /// The last of what the program stderr_tail about.
+    pub(super) fn stderr_tail(&self) -> String {
+        let bytes: Vec<u8> = self.stderr_tail.iter().copied().collect();
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 
@@ -113,7 +113,7 @@ impl Process {
     /// for with an error of its own and ask its model again. It keeps nothing that could be lost.
     pub(super) async fn end(mut self) {
         if let Some(id) = self.child.id() {
-            kill_family(id);
+            kill_process_tree(id);
         }
         if let Err(error) = self.child.kill().await {
             tracing::debug!(%error, "an agent's process was gone already");
@@ -123,30 +123,30 @@ impl Process {
     /// The status of a program that has closed its output, when it has said its last.
     pub(super) async fn status(&mut self) -> Option<ExitStatus> {
         self.stdin = None;
-        let status = tokio::time::timeout(FAREWELL, self.child.wait()).await.ok()?.ok();
+        let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok()?.ok();
         // Something it started may keep the pipe open, so there need not be an end.
-        if tokio::time::timeout(LAST_WORDS, self.hear_out()).await.is_err() {
+        if tokio::time::timeout(STDERR_DRAIN_TIMEOUT, self.drain_stderr()).await.is_err() {
             tracing::debug!("an agent's program ended and its error output is still open");
         }
         status
     }
 
-    async fn hear_out(&mut self) {
+    async fn drain_stderr(&mut self) {
         while self.stderr.is_some() {
-            let count = read_complaint(self.stderr.as_mut(), &mut self.complaint).await;
-            self.note_complaint(&count);
+            let count = read_stderr(self.stderr.as_mut(), &mut self.stderr_chunk).await;
+            self.append_stderr(&count);
         }
     }
 
-    fn note_complaint(&mut self, count: &io::Result<usize>) {
-        let Self { stderr, complaint, complained, .. } = self;
+    fn append_stderr(&mut self, count: &io::Result<usize>) {
+        let Self { stderr, stderr_chunk, stderr_tail, .. } = self;
         if matches!(count, Ok(0) | Err(_)) {
             *stderr = None;
         }
-        complained.extend(complaint.iter());
-        complaint.clear();
-        let excess = complained.len().saturating_sub(MAX_STDERR_BYTES);
-        complained.drain(..excess);
+        stderr_tail.extend(stderr_chunk.iter());
+        stderr_chunk.clear();
+        let excess = stderr_tail.len().saturating_sub(MAX_STDERR_BYTES);
+        stderr_tail.drain(..excess);
     }
 
     /// Its id at the system.
@@ -167,7 +167,7 @@ async fn write_some(stdin: Option<&mut ChildStdin>, unwritten: &mut VecDeque<Byt
     Ok(())
 }
 
-async fn read_complaint(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -> io::Result<usize> {
+async fn read_stderr(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -> io::Result<usize> {
     match stderr {
         Some(stderr) => stderr.read_buf(into).await,
         None => std::future::pending().await,
@@ -176,7 +176,7 @@ async fn read_complaint(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -
 
 /// The process, its group, and what it started in groups of their own.
 #[cfg(unix)]
-pub(super) fn kill_family(id: u32) {
+pub(super) fn kill_process_tree(id: u32) {
     use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
     // Children first: once their parent is gone, nobody knows whose they were. The group last: a keeper that ends its
@@ -189,7 +189,7 @@ pub(super) fn kill_family(id: u32) {
 }
 
 #[cfg(not(unix))]
-pub(super) fn kill_family(_: u32) {}
+pub(super) fn kill_process_tree(_: u32) {}
 
 /// Everything a process started that still runs, as far as the system tells.
 #[cfg(unix)]
@@ -200,11 +200,11 @@ fn descendants(id: u32) -> Vec<u32> {
         let children =
             std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
         let ids = children.split_whitespace().filter_map(|child| child.parse::<u32>().ok());
-        for child in ids.take(MAX_FAMILY) {
+        for child in ids.take(MAX_DESCENDANTS) {
             found.push(child);
             unseen.push(child);
         }
-        if found.len() >= MAX_FAMILY {
+        if found.len() >= MAX_DESCENDANTS {
             break;
         }
     }
@@ -213,4 +213,4 @@ fn descendants(id: u32) -> Vec<u32> {
 
 /// More processes than an agent's tools start.
 #[cfg(unix)]
-const MAX_FAMILY: usize = 10_000;
+const MAX_DESCENDANTS: usize = 10_000;

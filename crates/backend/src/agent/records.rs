@@ -14,15 +14,16 @@ use super::plan::messages_dialect;
 
 /// Keeps and finds records, each for one caller. Failures are logged by whoever keeps them, and count as nothing
 /// found.
-pub trait Records: Send + Sync {
+pub trait RecordStore: Send + Sync {
     /// Keeps a record; done when it is safe.
-    fn keep(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()>;
+    fn save(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()>;
 
     /// The record of this very request, while its client may still be trying to get the answer.
-    fn of(&self, caller: &str, request: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>>;
+    fn find(&self, caller: &str, request: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>>;
 
     /// The records of turns that ended in these lineages.
-    fn after(&self, caller: &str, replies: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>>;
+    fn find_by_replies(&self, caller: &str, replies: Vec<PrefixHash>)
+    -> BoxFuture<'static, Vec<AgentRecord>>;
 }
 
 /// What an agent did in one turn.
@@ -42,13 +43,13 @@ pub struct AgentRecord {
 
 /// The inside of [`AgentRecord::steps`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Done {
+pub(super) struct RecordedSteps {
     /// Messages of the program's own history for this turn, where they differ from what the client saw.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) steps: Vec<Value>,
 }
 
-impl Done {
+impl RecordedSteps {
     pub(super) fn read(steps: &JsonText) -> Self {
         serde_json::from_str(steps.as_str()).unwrap_or_default()
     }
@@ -75,8 +76,8 @@ pub(super) fn read_reply(text: &JsonText) -> Result<Reply, TurnError> {
 }
 
 /// Messages from the text of a conversation.
-pub(super) fn read_messages(said: &[Value]) -> Result<Vec<Message>, TurnError> {
-    let body = json!({ "model": "any", "max_tokens": 1, "messages": said }).to_string();
+pub(super) fn read_messages(messages: &[Value]) -> Result<Vec<Message>, TurnError> {
+    let body = json!({ "model": "any", "max_tokens": 1, "messages": messages }).to_string();
     let dialect = registry::find("anthropic-messages").map(|dialect| dialect.client);
     let read = dialect.map(|dialect| dialect.read_request(body.as_bytes())).transpose()?;
     Ok(read.map(|read| read.value.messages).unwrap_or_default())
@@ -86,16 +87,16 @@ pub(super) fn read_messages(said: &[Value]) -> Result<Vec<Message>, TurnError> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRecords;
 
-impl Records for NoRecords {
-    fn keep(&self, _: &str, _: AgentRecord) -> BoxFuture<'static, ()> {
+impl RecordStore for NoRecords {
+    fn save(&self, _: &str, _: AgentRecord) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    fn of(&self, _: &str, _: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>> {
+    fn find(&self, _: &str, _: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>> {
         Box::pin(std::future::ready(None))
     }
 
-    fn after(&self, _: &str, _: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>> {
+    fn find_by_replies(&self, _: &str, _: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 }

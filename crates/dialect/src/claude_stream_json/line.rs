@@ -43,7 +43,7 @@ pub enum Line<'a> {
         /// To be repeated in the answer.
         id: RequestId,
         /// What it asks.
-        ask: Ask,
+        request: ControlRequest,
     },
     /// The program answers what we asked.
     Response {
@@ -76,7 +76,7 @@ impl RequestId {
 
 /// What the program asks.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ask {
+pub enum ControlRequest {
     /// A message to one of our tool servers.
     ToolServer {
         /// Which one.
@@ -85,7 +85,7 @@ pub enum Ask {
         message: Value,
     },
     /// May it use this tool?
-    Permission(PermissionAsk),
+    Permission(PermissionRequest),
     /// A form for the user, which nobody here can fill in.
     Elicitation,
     /// A hook of ours; we register none.
@@ -98,7 +98,7 @@ pub enum Ask {
 
 /// May the program use this tool?
 #[derive(Clone, Debug, PartialEq)]
-pub struct PermissionAsk {
+pub struct PermissionRequest {
     /// The tool.
     pub tool: String,
     /// What it would do.
@@ -137,18 +137,18 @@ pub struct Outcome {
 /// A line that begins like an object and is none.
 #[derive(Debug, thiserror::Error)]
 #[error("the agent wrote a line that is no message: {shown}")]
-pub struct BrokenLine {
+pub struct InvalidLine {
     shown: String,
     source: serde_json::Error,
 }
 
 impl<'a> Line<'a> {
     /// Reads one line. Some builds print other things beside messages: what is no object is ignored.
-    pub fn read(line: &'a str) -> Result<Self, BrokenLine> {
+    pub fn read(line: &'a str) -> Result<Self, InvalidLine> {
         if !line.starts_with('{') {
             return Ok(Self::Other);
         }
-        let broken = |source| BrokenLine { shown: line.chars().take(SHOWN_CHARS).collect(), source };
+        let broken = |source| InvalidLine { shown: line.chars().take(MAX_SHOWN_CHARS).collect(), source };
         let head: Head<'_> = serde_json::from_str(line).map_err(broken)?;
         Ok(match &*head.kind {
             "stream_event" => match head.event {
@@ -173,9 +173,10 @@ impl<'a> Line<'a> {
                 Self::Result(Box::new(result.into()))
             }
             "control_request" => match (head.request_id, head.request) {
-                (Some(id), Some(request)) => {
-                    Self::Request { id: RequestId(id), ask: read_ask(request).map_err(broken)? }
-                }
+                (Some(id), Some(request)) => Self::Request {
+                    id: RequestId(id),
+                    request: read_control_request(request).map_err(broken)?,
+                },
                 _ => Self::Other,
             },
             "control_response" => match head.response {
@@ -191,7 +192,7 @@ impl<'a> Line<'a> {
 }
 
 /// How much of a broken line an error shows.
-const SHOWN_CHARS: usize = 200;
+const MAX_SHOWN_CHARS: usize = 200;
 
 #[derive(Deserialize)]
 struct Head<'a> {
@@ -231,11 +232,11 @@ struct RequestIn<'a> {
     description: Option<String>,
 }
 
-fn read_ask(request: &RawValue) -> Result<Ask, serde_json::Error> {
+fn read_control_request(request: &RawValue) -> Result<ControlRequest, serde_json::Error> {
     let request: RequestIn<'_> = serde_json::from_str(request.get())?;
     Ok(match &*request.subtype {
-        "mcp_message" => Ask::ToolServer { server: request.server_name, message: request.message },
-        "can_use_tool" => Ask::Permission(PermissionAsk {
+        "mcp_message" => ControlRequest::ToolServer { server: request.server_name, message: request.message },
+        "can_use_tool" => ControlRequest::Permission(PermissionRequest {
             tool: request.tool_name,
             input: request.input,
             call: request.tool_use_id,
@@ -245,10 +246,10 @@ fn read_ask(request: &RawValue) -> Result<Ask, serde_json::Error> {
                 .and_then(|reason| reason.as_str().map(str::to_owned))
                 .or(request.description),
         }),
-        "elicitation" => Ask::Elicitation,
-        "hook_callback" => Ask::Hook,
-        "request_user_dialog" => Ask::Dialog,
-        other => Ask::Unknown(other.to_owned()),
+        "elicitation" => ControlRequest::Elicitation,
+        "hook_callback" => ControlRequest::Hook,
+        "request_user_dialog" => ControlRequest::Dialog,
+        other => ControlRequest::Unknown(other.to_owned()),
     })
 }
 

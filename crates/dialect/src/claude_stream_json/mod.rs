@@ -10,8 +10,8 @@
 //! travel as the JSON of the Messages API, which the program speaks with its model; whoever uses this module reads
 //! and writes that JSON with the dialect that owns it.
 
-mod conversation;
 mod line;
+mod script;
 mod tool_server;
 mod tools;
 pub mod write;
@@ -19,8 +19,8 @@ pub mod write;
 #[cfg(test)]
 mod tests;
 
-pub use conversation::{HistoryLine, OwnSteps, Script, cut_off, script};
-pub use line::{Ask, BrokenLine, Line, Outcome, PermissionAsk, RequestId};
+pub use line::{ControlRequest, InvalidLine, Line, Outcome, PermissionRequest, RequestId};
+pub use script::{HiddenSteps, HistoryLine, Script, interrupted_result, script};
 pub use tool_server::{HeldCall, ServerAnswer, ToolServer, call_answer, call_failure};
 pub use tools::{AgentTools, ServedTool, result_content};
 

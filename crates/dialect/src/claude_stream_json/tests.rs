@@ -20,8 +20,10 @@ fn told(recording: &str) -> String {
         Line::Assistant { message, .. } => format!("assistant {}", message["content"][0]["type"]),
         Line::User { message, .. } => format!("user {}", message["content"][0]["tool_use_id"]),
         Line::Result(outcome) => format!("result {} {:?}", outcome.subtype, outcome.structured),
-        Line::Request { ask: Ask::ToolServer { message, .. }, .. } => format!("mcp {}", message["method"]),
-        Line::Request { ask: Ask::Permission(ask), .. } => {
+        Line::Request { ask: ControlRequest::ToolServer { message, .. }, .. } => {
+            format!("mcp {}", message["method"])
+        }
+        Line::Request { ask: ControlRequest::Permission(ask), .. } => {
             format!("permission {} {} {}", ask.tool, ask.input["command"], ask.suggestions.len())
         }
         Line::Request { ask, .. } => format!("{ask:?}"),
@@ -150,7 +152,7 @@ fn what_is_unknown_is_ignored_and_what_is_broken_is_an_error() {
     assert!(error.contains(r#"{"type":"result""#), "{error}");
     let newer = r#"{"type":"control_request","request_id":"r","request":{"subtype":"brand_new"}}"#;
     assert!(
-        matches!(Line::read(newer), Ok(Line::Request { ask: Ask::Unknown(name), .. }) if name == "brand_new")
+        matches!(Line::read(newer), Ok(Line::Request { ask: ControlRequest::Unknown(name), .. }) if name == "brand_new")
     );
 }
 
@@ -173,11 +175,11 @@ fn names_go_both_ways_without_collisions() {
     for name in names {
         let visible = known.visible_name(name);
         assert!(visible.starts_with(PREFIX) && visible.len() <= 64, "{visible}");
-        assert_eq!(known.own_name(&visible), Some(name), "{visible}");
+        assert_eq!(known.client_name(&visible), Some(name), "{visible}");
         assert!(seen.insert(visible));
     }
-    assert_eq!(known.own_name("Bash"), Some("Bash"), "a model may say the bare name");
-    assert_eq!(known.own_name("Read"), None);
+    assert_eq!(known.client_name("Bash"), Some("Bash"), "a model may say the bare name");
+    assert_eq!(known.client_name("Read"), None);
     assert_eq!(known.visible_name("gone"), "mcp__client__gone");
 }
 
@@ -186,7 +188,7 @@ fn a_tool_the_operator_enabled_is_the_built_in_one() {
     // A4
     let known = tools(json!([tool("Bash"), tool("look")]), &["Bash"]);
     assert_eq!((known.builtins.as_slice(), known.served().len()), (&["Bash".to_owned()][..], 1));
-    assert_eq!(known.own_name("Bash"), None);
+    assert_eq!(known.client_name("Bash"), None);
 }
 
 #[test]
@@ -264,7 +266,7 @@ fn a_conversation_becomes_lines() {
         { "role": "user", "content": "and now?" },
     ]);
     let Value::Array(messages) = messages else { panic!() };
-    let made = script(messages, &known, OwnSteps::default()).unwrap();
+    let made = script(messages, &known, HiddenSteps::default()).unwrap();
     assert!(made.losses.is_empty());
     let expected = Script {
         history: vec![
@@ -288,7 +290,7 @@ fn calls_then(content: &Value) -> Result<Script, String> {
         json!({ "role": "assistant", "content": [call("a"), call("b")] }),
         json!({ "role": "user", "content": content }),
     ];
-    script(messages, &AgentTools::default(), OwnSteps::default())
+    script(messages, &AgentTools::default(), HiddenSteps::default())
         .map(|made| made.value)
         .map_err(|error| error.message)
 }
@@ -312,7 +314,7 @@ fn calls_that_the_user_talked_over_are_told_as_not_run() {
 fn an_agent_cannot_continue_an_assistant_message() {
     let messages =
         vec![json!({ "role": "user", "content": "x" }), json!({ "role": "assistant", "content": "y" })];
-    assert!(script(messages, &AgentTools::default(), OwnSteps::default()).is_err());
+    assert!(script(messages, &AgentTools::default(), HiddenSteps::default()).is_err());
 }
 
 #[test]
@@ -335,7 +337,7 @@ fn what_the_program_did_by_itself_takes_the_place_of_what_the_client_saw() {
         json!({ "role": "user", "content": [done("b")] }),
     ];
     let seen = std::iter::once((0, steps)).collect();
-    let made = script(messages, &AgentTools::default(), OwnSteps { seen, unfinished }).unwrap().value;
+    let made = script(messages, &AgentTools::default(), HiddenSteps { seen, unfinished }).unwrap().value;
     assert_eq!(made.history.len(), 6);
     assert_eq!(made.history[1], HistoryLine::Assistant(json!([own])));
     assert_eq!(made.last, json!([done("b")]));
@@ -357,6 +359,6 @@ fn lines_are_single_and_complete() {
     assert_eq!(serde_json::from_str::<Value>(&quiet).unwrap()["shouldQuery"], false);
     let said: Value = serde_json::from_str(&write::assistant("a-b", "m", &json!([]))).unwrap();
     assert_eq!(said["message"]["id"], "msg_ab");
-    let moved = write::for_this_session(json!({ "type": "setMode", "destination": "userSettings" }));
+    let moved = write::session_scoped(json!({ "type": "setMode", "destination": "userSettings" }));
     assert_eq!(moved["destination"], "session");
 }

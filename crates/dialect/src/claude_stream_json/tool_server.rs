@@ -32,7 +32,7 @@ pub enum ServerAnswer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldCall {
     /// The JSON-RPC id to answer.
-    rpc: Value,
+    rpc_id: Value,
     /// The call's id in the model's message.
     pub call: String,
 }
@@ -57,9 +57,10 @@ impl ToolServer {
             "tools/list" => json!({ "tools": self.list }),
             "tools/call" => {
                 return match params["_meta"]["claudecode/toolUseId"].as_str() {
-                    Some(call) => {
-                        ServerAnswer::Held(HeldCall { rpc: rpc.unwrap_or_default(), call: call.to_owned() })
-                    }
+                    Some(call) => ServerAnswer::Held(HeldCall {
+                        rpc_id: rpc.unwrap_or_default(),
+                        call: call.to_owned(),
+                    }),
                     None => failure(rpc, INVALID_PARAMS, "the call does not say which tool_use it is"),
                 };
             }
@@ -76,7 +77,7 @@ impl ToolServer {
 /// The answer to a held call: what the client's tool gave, as MCP content.
 pub fn call_answer(call: &HeldCall, content: &Value, outcome: toolgate_model::ToolOutcome) -> Value {
     let is_error = outcome == toolgate_model::ToolOutcome::Error;
-    json!({ "jsonrpc": "2.0", "id": call.rpc, "result": { "content": content, "isError": is_error } })
+    json!({ "jsonrpc": "2.0", "id": call.rpc_id, "result": { "content": content, "isError": is_error } })
 }
 
 /// The answer to a held call that nobody will run.

@@ -24,7 +24,7 @@ pub struct AgentTools {
     /// Names a model may say without our prefix.
     aliases: HashSet<String>,
     /// From the name in the model's sight to the request's.
-    own: HashMap<String, String>,
+    to_client: HashMap<String, String>,
     to_visible: HashMap<String, String>,
     /// Built-in tools that the request lists: they run inside the program (A4).
     pub builtins: Vec<String>,
@@ -67,15 +67,15 @@ impl AgentTools {
             if tool.get("strict").is_some_and(|strict| strict == true) {
                 losses.add(format!("tools[{name}].strict"), "the agent does not hold calls to their schema");
             }
-            let schema = servable(name, schema, &mut losses);
+            let schema = without_root_choice(name, schema, &mut losses);
             let bare = bare_name(name, &mut used);
             let visible = format!("{PREFIX}{bare}");
             let description = tool["description"].as_str().unwrap_or_default();
             known.served.push(ServedTool { entry: entry(&bare, description, &schema), name: bare.clone() });
-            known.own.insert(visible.clone(), name.to_owned());
+            known.to_client.insert(visible.clone(), name.to_owned());
             known.to_visible.insert(name.to_owned(), visible);
             if bare == name {
-                known.own.entry(bare.clone()).or_insert_with(|| name.to_owned());
+                known.to_client.entry(bare.clone()).or_insert_with(|| name.to_owned());
                 known.aliases.insert(bare);
             }
         }
@@ -97,8 +97,8 @@ impl AgentTools {
     }
 
     /// The request's own name for a tool that the model calls; `None` for the program's tools.
-    pub fn own_name(&self, called: &str) -> Option<&str> {
-        self.own.get(called).map(String::as_str)
+    pub fn client_name(&self, called: &str) -> Option<&str> {
+        self.to_client.get(called).map(String::as_str)
     }
 
     /// The name in the model's sight, also for a tool that is no longer offered.
@@ -120,8 +120,8 @@ pub fn result_content(block: &Value) -> Option<Value> {
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
     // The program writes words of its own where a result is empty, and puts one that is too large into a file.
-    let is_sayable = !parts.is_empty() && written_chars(&parts) <= MAX_RESULT_CHARS;
-    is_sayable.then_some(Value::Array(parts))
+    let is_representable = !parts.is_empty() && written_chars(&parts) <= MAX_RESULT_CHARS;
+    is_representable.then_some(Value::Array(parts))
 }
 
 /// How large the texts are at most, however the program counts them.
@@ -142,7 +142,7 @@ fn result_part(part: &Value, is_error: bool) -> Option<Value> {
 }
 
 /// The schema as it is, but for one with a choice at its root: the program would leave out the whole tool.
-fn servable<'a>(tool: &str, schema: &'a Value, losses: &mut Losses) -> Cow<'a, Value> {
+fn without_root_choice<'a>(tool: &str, schema: &'a Value, losses: &mut Losses) -> Cow<'a, Value> {
     if ["anyOf", "oneOf", "allOf"].iter().all(|choice| schema.get(choice).is_none()) {
         return Cow::Borrowed(schema);
     }
@@ -159,7 +159,7 @@ fn bare_name(name: &str, used: &mut HashSet<String>) -> String {
 }
 
 fn entry(bare: &str, description: &str, schema: &Value) -> Value {
-    let (description, schema) = fitted(description, schema);
+    let (description, schema) = split_long_description(description, schema);
     json!({
         "name": bare,
         "description": description,
@@ -171,14 +171,14 @@ fn entry(bare: &str, description: &str, schema: &Value) -> Value {
 }
 
 /// What is too long for the description goes on in the schema's, which the program leaves alone.
-fn fitted<'a>(description: &'a str, schema: &Value) -> (Cow<'a, str>, Value) {
-    const GOES_ON: &str = " […goes on in the description of the input]";
+fn split_long_description<'a>(description: &'a str, schema: &Value) -> (Cow<'a, str>, Value) {
+    const CONTINUED: &str = " […goes on in the description of the input]";
     // The program counts UTF-16 units; no character has more bytes than four times those, nor fewer.
     if description.encode_utf16().count() <= MAX_DESCRIPTION {
         return (description.into(), schema.clone());
     }
     let mut units = 0;
-    let room = MAX_DESCRIPTION - GOES_ON.encode_utf16().count();
+    let room = MAX_DESCRIPTION - CONTINUED.encode_utf16().count();
     let fits = |(_, letter): &(usize, char)| {
         units += letter.len_utf16();
         units <= room
@@ -192,7 +192,7 @@ fn fitted<'a>(description: &'a str, schema: &Value) -> (Cow<'a, str>, Value) {
         let joined = said.map_or_else(|| rest.to_owned(), |said| format!("{rest}\n\n{said}"));
         root.insert("description".to_owned(), Value::from(joined));
     }
-    (format!("{first}{GOES_ON}").into(), schema)
+    (format!("{first}{CONTINUED}").into(), schema)
 }
 
 fn is_name_letter(letter: char) -> bool {

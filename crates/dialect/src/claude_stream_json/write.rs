@@ -22,7 +22,7 @@ pub struct Opening {
 pub enum SystemPrompt {
     /// The program's own.
     #[default]
-    Own,
+    Default,
     /// The program's own and this after it.
     Append(String),
     /// This instead of the program's own; may be nothing.
@@ -38,7 +38,7 @@ pub fn initialize(id: &RequestId, opening: &Opening) -> String {
         "sdkMcpServerConfigs": { SERVER: { "timeout": MAX_CALL_WAIT_MS, "disableAutoBackground": true } },
     });
     match &opening.system {
-        SystemPrompt::Own => {}
+        SystemPrompt::Default => {}
         SystemPrompt::Append(text) => request["appendSystemPrompt"] = json!(text),
         SystemPrompt::Replace(parts) if parts.is_empty() => request["systemPrompt"] = json!([""]),
         SystemPrompt::Replace(parts) => request["systemPrompt"] = json!(parts),
@@ -144,13 +144,13 @@ pub fn deny(id: &RequestId, message: &str, then: AfterDenial) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterDenial {
     /// The model hears of it and goes on.
-    GoOn,
+    Continue,
     /// The turn is over.
     EndTurn,
 }
 
 /// A permission update for this session only: the program would write the others into files of the host.
-pub fn for_this_session(mut update: Value) -> Value {
+pub fn session_scoped(mut update: Value) -> Value {
     if let Some(update) = update.as_object_mut() {
         update.insert("destination".to_owned(), json!("session"));
     }

@@ -1,7 +1,7 @@
 //! Whether an agent may use a tool: the operator's rules first, then a person, then the clock.
 //!
 //! ```text
-//! question ─▶ rules: deny ▶ ask ▶ allow, on parsed commands, paths and hosts ─▶ decision
+//! request ─▶ rules: deny ▶ ask ▶ allow, on parsed commands, paths and hosts ─▶ decision
 //!                └─ ask, in doubt or not covered ─▶ waits for an answer ─▶ decision
 //!                                                        └─ the time limit: denied (C4)
 //! ```
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use toolgate_backend::{Decider, Decision, Question};
+use toolgate_backend::{ApprovalRequest, Decider, Decision};
 
 use path::Path;
 pub use rule::{Rule, RuleError, Verdict};
@@ -35,7 +35,7 @@ pub const MAX_WAITING: usize = 1_000;
 /// How the operator decides.
 #[derive(Clone, Debug)]
 pub struct ApprovalConfig {
-    /// How long a question waits for an answer.
+    /// How long a request waits for an answer.
     pub timeout: Duration,
     /// What is decided without a person.
     pub rules: Rules,
@@ -69,28 +69,19 @@ impl Approvals {
     }
 
     /// Waits until somebody answers or the time is over. // C4
-    async fn wait(self, question: Question, why: String) -> Decision {
+    async fn wait(self, request: ApprovalRequest, why: String) -> Decision {
         let Some(_place) = Place::take(&self.waiting) else {
-            tracing::warn!(
-                tool = question.tool,
-                session = question.session,
-                "too many questions wait: denied"
-            );
+            tracing::warn!(tool = request.tool, session = request.session, "too many questions wait: denied");
             return deny(format!(
                 "Denied: {why}, and {MAX_WAITING} other questions wait for a person already. Try again later."
             ));
         };
         let timeout = self.config.timeout;
-        tracing::info!(
-            tool = question.tool,
-            session = question.session,
-            why,
-            "a question waits for an answer"
-        );
+        tracing::info!(tool = request.tool, session = request.session, why, "a request waits for an answer");
         tokio::time::sleep(timeout).await;
         tracing::warn!(
-            tool = question.tool,
-            session = question.session,
+            tool = request.tool,
+            session = request.session,
             why,
             "nobody answered in time: denied"
         );
@@ -102,16 +93,16 @@ impl Approvals {
 }
 
 impl Decider for Approvals {
-    fn decide(&self, question: Question) -> BoxFuture<'static, Decision> {
-        let ruling = self.config.rules.judge(&question.tool, &question.input, self.workdir.as_ref());
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
+        let ruling = self.config.rules.judge(&request.tool, &request.input, self.workdir.as_ref());
         let why = match ruling {
             Ruling::Decided(rule) => match rule.verdict {
                 Verdict::Allow => {
-                    tracing::info!(tool = question.tool, session = question.session, %rule, "allowed by a rule");
+                    tracing::info!(tool = request.tool, session = request.session, %rule, "allowed by a rule");
                     return decided(Decision::Allow { input: None, updates: Vec::new() });
                 }
                 Verdict::Deny => {
-                    tracing::info!(tool = question.tool, session = question.session, %rule, "denied by a rule");
+                    tracing::info!(tool = request.tool, session = request.session, %rule, "denied by a rule");
                     return decided(deny(format!(
                         "Denied by the operator's rule `{rule}`. Do not try it again in another form."
                     )));
@@ -121,9 +112,9 @@ impl Decider for Approvals {
             Ruling::InDoubt(rule) => {
                 format!("it cannot be told beforehand whether the operator's rule `{rule}` forbids it")
             }
-            Ruling::NotCovered => format!("no rule of the operator covers this use of {}", question.tool),
+            Ruling::NotCovered => format!("no rule of the operator covers this use of {}", request.tool),
         };
-        Box::pin(self.clone().wait(question, why))
+        Box::pin(self.clone().wait(request, why))
     }
 }
 
@@ -135,7 +126,7 @@ fn deny(message: String) -> Decision {
     Decision::Deny { message, interrupt: false }
 }
 
-/// A place among those who wait; given back when the question is answered or withdrawn.
+/// A place among those who wait; given back when the request is answered or withdrawn.
 struct Place(Arc<AtomicUsize>);
 
 impl Place {

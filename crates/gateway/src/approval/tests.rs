@@ -68,9 +68,9 @@ fn approvals(rules: &[&str]) -> Approvals {
     Approvals::new(ApprovalConfig { timeout: Duration::from_mins(10), rules })
 }
 
-fn question(tool: &str, input: serde_json::Value) -> Question {
+fn question(tool: &str, input: serde_json::Value) -> ApprovalRequest {
     let suggestions = vec![json!({ "type": "setMode", "mode": "acceptEdits" })];
-    Question {
+    ApprovalRequest {
         turn: Uuid::from_u128(1),
         session: "s".to_owned(),
         tool: tool.to_owned(),

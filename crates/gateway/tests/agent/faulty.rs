@@ -35,7 +35,7 @@ async fn check(script: &str, status: u16, told: &[&str]) {
     let stage = Stage::with(&program(&folder, script), |agent| {
         agent.pool.warm = 0;
         // Only a program that hangs is given up soon: any other may be slow on a busy machine.
-        agent.silence = if status == 504 { SOON } else { LATER };
+        agent.stall_timeout = if status == 504 { SOON } else { LATER };
     })
     .await;
     let mut client = Client::new(Api::Messages, Delivery::Whole);
@@ -101,7 +101,7 @@ async fn a_program_that_waits_for_a_person_does_not_hang() {
     let (mut people, decider) = People::new();
     let stage = Stage::set(&program(&folder, &format!("{OPENED}{ASKING}")), |setting| {
         setting.agent.pool.warm = 0;
-        setting.agent.silence = SILENCE;
+        setting.agent.stall_timeout = SILENCE;
         setting.surroundings.decider = Some(decider);
     })
     .await;
@@ -127,7 +127,7 @@ async fn a_question_that_the_program_takes_back_is_withdrawn_while_it_works_on()
     let folder = TempDir::new().expect("a folder");
     let (mut people, decider) = People::new();
     let stage = Stage::set(&program(&folder, &format!("{OPENED}{TAKING_BACK}")), |setting| {
-        (setting.agent.pool.warm, setting.agent.silence) = (0, LATER);
+        (setting.agent.pool.warm, setting.agent.stall_timeout) = (0, LATER);
         setting.config.limits.commit_after = LATER;
         setting.surroundings.decider = Some(decider);
     })

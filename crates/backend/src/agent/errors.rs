@@ -9,7 +9,7 @@ use toolgate_model::{ErrorKind, GrammarError, TurnError};
 
 /// How a turn ended well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum Completion {
     /// The agent had said what it wanted.
     Complete,
     /// It had used up its model calls; send the conversation back to go on (M7).
@@ -17,55 +17,55 @@ pub(super) enum Ending {
 }
 
 /// How a turn ended, or the error it ended in.
-pub(super) fn of(outcome: &Outcome) -> Result<Ending, TurnError> {
-    let told = told(outcome);
+pub(super) fn completion(outcome: &Outcome) -> Result<Completion, TurnError> {
+    let details = details_of(outcome);
     match outcome.subtype.as_str() {
-        "success" if !outcome.is_error => Ok(Ending::Complete),
-        "error_max_turns" => Ok(Ending::Paused),
+        "success" if !outcome.is_error => Ok(Completion::Complete),
+        "error_max_turns" => Ok(Completion::Paused),
         // The answer is there, and no step after it needs the money.
-        "error_max_budget_usd" if outcome.stop.as_deref() == Some("end_turn") => Ok(Ending::Complete),
+        "error_max_budget_usd" if outcome.stop.as_deref() == Some("end_turn") => Ok(Completion::Complete),
         "error_max_budget_usd" => {
-            Err(TurnError::new(ErrorKind::Billing, format!("the agent's budget is used up: {told}")))
+            Err(TurnError::new(ErrorKind::Billing, format!("the agent's budget is used up: {details}")))
         }
         _ => Err(match outcome.api_status {
-            Some(status) => host_failure(status, &told),
-            None if told.contains("/login") || told.contains("API key") => TurnError::new(
+            Some(status) => provider_error(status, &details),
+            None if details.contains("/login") || details.contains("API key") => TurnError::new(
                 ErrorKind::Authentication,
                 format!(
-                    "the agent is not logged in ({told}); give it a key in `env` of its [agents] section"
+                    "the agent is not logged in ({details}); give it a key in `env` of its [agents] section"
                 ),
             ),
-            None if told.starts_with("Prompt is too long") => TurnError::invalid_param(
+            None if details.starts_with("Prompt is too long") => TurnError::invalid_param(
                 "messages",
-                format!("messages: too much for the agent's model ({told}); send fewer or shorter ones"),
+                format!("messages: too much for the agent's model ({details}); send fewer or shorter ones"),
             ),
-            None => TurnError::upstream(format!("the agent's turn failed: {told}")),
+            None => TurnError::upstream(format!("the agent's turn failed: {details}")),
         }),
     }
 }
 
 /// The model's host failed (X28: the status stays).
-fn host_failure(status: u16, told: &str) -> TurnError {
-    let mut error = TurnError::new(ErrorKind::from_status(status), told);
+fn provider_error(status: u16, details: &str) -> TurnError {
+    let mut error = TurnError::new(ErrorKind::from_status(status), details);
     error.status =
         Some(status).filter(|status| *status != error.kind.status() && (400..600).contains(status));
     error
 }
 
 /// A turn that waited for the client ended without it.
-pub(super) fn ended_early(outcome: &Outcome) -> TurnError {
-    TurnError::upstream(format!("the agent gave up waiting for its tools: {}", told(outcome)))
+pub(super) fn gave_up_on_client(outcome: &Outcome) -> TurnError {
+    TurnError::upstream(format!("the agent gave up waiting for its tools: {}", details_of(outcome)))
 }
 
 /// The program did not take its first line.
-pub(super) fn refused_opening(why: &str) -> TurnError {
+pub(super) fn initialize_rejected(why: &str) -> TurnError {
     TurnError::upstream(format!(
         "the agent's program could not be set up: {why}; `toolgate doctor` checks its version"
     ))
 }
 
 /// Events made no sense as a whole.
-pub(super) fn out_of_order(error: GrammarError) -> TurnError {
+pub(super) fn invalid_event_order(error: GrammarError) -> TurnError {
     TurnError::upstream("the agent's reply makes no sense as a whole; try again").caused_by(error)
 }
 
@@ -82,16 +82,16 @@ pub(super) fn cannot_start(program: &Path, error: io::Error) -> TurnError {
 }
 
 /// The program ended in the middle.
-pub(super) fn ended(status: Option<ExitStatus>, complaint: &str) -> TurnError {
+pub(super) fn exited(status: Option<ExitStatus>, stderr: &str) -> TurnError {
     let how = status.map_or_else(|| "without a word".to_owned(), |status| status.to_string());
-    let said = if complaint.is_empty() { String::new() } else { format!("; it said: {complaint}") };
+    let output = if stderr.is_empty() { String::new() } else { format!("; it said: {stderr}") };
     TurnError::upstream(format!(
-        "the agent's program ended in the middle of the turn ({how}){said}; send the request again"
+        "the agent's program ended in the middle of the turn ({how}){output}; send the request again"
     ))
 }
 
 /// The program says nothing any more.
-pub(super) fn silent() -> TurnError {
+pub(super) fn stalled() -> TurnError {
     TurnError::new(
         ErrorKind::Timeout,
         "the agent's program says nothing any more and was ended; send the request again",
@@ -99,13 +99,13 @@ pub(super) fn silent() -> TurnError {
 }
 
 /// A line that nobody can read.
-pub(super) fn broken(error: impl std::error::Error + Send + Sync + 'static) -> TurnError {
+pub(super) fn unreadable_line(error: impl std::error::Error + Send + Sync + 'static) -> TurnError {
     TurnError::upstream("the agent's program wrote a line that cannot be read; send the request again")
         .caused_by(error)
 }
 
 /// All processes are busy and enough requests wait for one.
-pub(super) fn too_many_wait() -> TurnError {
+pub(super) fn queue_full() -> TurnError {
     TurnError::new(
         ErrorKind::RateLimited,
         "all agent processes are busy and many requests wait; try again in a moment",
@@ -113,7 +113,7 @@ pub(super) fn too_many_wait() -> TurnError {
 }
 
 /// No process became free in time.
-pub(super) fn no_process_in_time() -> TurnError {
+pub(super) fn queue_timeout() -> TurnError {
     TurnError::new(
         ErrorKind::Overloaded,
         "no agent process became free in time; try again, or raise `max` of the agent",
@@ -125,7 +125,7 @@ pub(super) fn stopping() -> TurnError {
     TurnError::new(ErrorKind::Unavailable, "the gateway is shutting down; send the request again in a moment")
 }
 
-fn told(outcome: &Outcome) -> String {
+fn details_of(outcome: &Outcome) -> String {
     let text = outcome.text.iter().chain(&outcome.errors).filter(|text| !text.is_empty());
     let joined = text.cloned().collect::<Vec<_>>().join("; ");
     if joined.is_empty() { outcome.subtype.clone() } else { joined }

@@ -1,51 +1,51 @@
 //! What the agent did by itself in a turn: the messages of its own history, built-in calls and results included.
 
 use serde_json::{Value, json};
-use toolgate_dialect::claude_stream_json::{AgentTools, cut_off};
+use toolgate_dialect::claude_stream_json::{AgentTools, interrupted_result};
 
 /// The messages so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Steps {
+pub(super) struct TurnSteps {
     messages: Vec<Value>,
     /// The id of the model's message that was last added to.
     open: Option<String>,
-    has_own_calls: bool,
+    has_builtin_calls: bool,
 }
 
 /// Whether a message told of something that must not be done again: a call of the program's own tools, or its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    OwnWork,
-    Nothing,
+pub(super) enum BuiltinUse {
+    Found,
+    None,
 }
 
 /// Calls of the program's own tools that have no result yet, while it waits for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OwnWork {
+pub(super) enum PendingBuiltins {
     /// There are none.
     None,
     /// They come after a call of the client's, and most tools wait for that.
-    BehindTheirs,
+    Blocked,
     /// Nothing keeps the program from them.
-    Now,
+    Runnable,
 }
 
-impl Steps {
+impl TurnSteps {
     /// Goes on after steps of the same turn that were cut short.
     pub(super) fn after(messages: Vec<Value>) -> Self {
-        let has_own_calls = !messages.is_empty();
-        Self { messages, open: None, has_own_calls }
+        let has_builtin_calls = !messages.is_empty();
+        Self { messages, open: None, has_builtin_calls }
     }
 
     /// A finished block of the model's message.
-    pub(super) fn assistant(&mut self, message: &Value, tools: &AgentTools) -> Told {
-        let Some(blocks) = message["content"].as_array() else { return Told::Nothing };
-        let is_own = |block: &Value| {
+    pub(super) fn assistant(&mut self, message: &Value, tools: &AgentTools) -> BuiltinUse {
+        let Some(blocks) = message["content"].as_array() else { return BuiltinUse::None };
+        let is_builtin = |block: &Value| {
             block["type"] == "tool_use"
-                && block["name"].as_str().is_some_and(|name| tools.own_name(name).is_none())
+                && block["name"].as_str().is_some_and(|name| tools.client_name(name).is_none())
         };
-        let told = if blocks.iter().any(is_own) { Told::OwnWork } else { Told::Nothing };
-        self.has_own_calls |= told == Told::OwnWork;
+        let builtin_use = if blocks.iter().any(is_builtin) { BuiltinUse::Found } else { BuiltinUse::None };
+        self.has_builtin_calls |= builtin_use == BuiltinUse::Found;
         let id = message["id"].as_str().map(str::to_owned);
         let last = self.messages.last_mut().filter(|last| last["role"] == "assistant" && self.open == id);
         match last.and_then(|last| last["content"].as_array_mut()) {
@@ -53,19 +53,19 @@ impl Steps {
             None => self.messages.push(json!({ "role": "assistant", "content": blocks })),
         }
         self.open = id;
-        told
+        builtin_use
     }
 
     /// Results that the program added, but for those of the client's calls.
-    pub(super) fn user(&mut self, message: &Value, theirs: &[String]) -> Told {
-        let Some(blocks) = message["content"].as_array() else { return Told::Nothing };
-        let is_own = |block: &&Value| {
+    pub(super) fn user(&mut self, message: &Value, client_calls: &[String]) -> BuiltinUse {
+        let Some(blocks) = message["content"].as_array() else { return BuiltinUse::None };
+        let is_builtin = |block: &&Value| {
             let id = block["tool_use_id"].as_str();
-            block["type"] == "tool_result" && !theirs.iter().any(|call| Some(call.as_str()) == id)
+            block["type"] == "tool_result" && !client_calls.iter().any(|call| Some(call.as_str()) == id)
         };
-        let results: Vec<Value> = blocks.iter().filter(is_own).cloned().collect();
+        let results: Vec<Value> = blocks.iter().filter(is_builtin).cloned().collect();
         if results.is_empty() {
-            return Told::Nothing;
+            return BuiltinUse::None;
         }
         match self.messages.last_mut().filter(|last| last["role"] == "user") {
             Some(last) => {
@@ -75,40 +75,40 @@ impl Steps {
             }
             None => self.messages.push(json!({ "role": "user", "content": results })),
         }
-        Told::OwnWork
+        BuiltinUse::Found
     }
 
     /// What the program still has to do of its own beside the client's calls.
-    pub(super) fn own_work(&self, theirs: &[String]) -> OwnWork {
+    pub(super) fn pending_builtins(&self, client_calls: &[String]) -> PendingBuiltins {
         let is_reply = |message: &Value| message["role"] == "assistant";
         let last = self.messages.iter().rposition(is_reply).unwrap_or_default();
         let blocks = || {
             let messages = self.messages.get(last..).unwrap_or_default();
             messages.iter().filter_map(|message| message["content"].as_array()).flatten()
         };
-        let is_theirs = |call: &Value| theirs.iter().any(|id| call["id"] == id.as_str());
+        let is_client_call = |call: &Value| client_calls.iter().any(|id| call["id"] == id.as_str());
         let is_done = |call: &Value| blocks().any(|block| block["tool_use_id"] == call["id"]);
         let mut calls = blocks().filter(|block| block["type"] == "tool_use");
-        let mut behind_theirs = false;
+        let mut behind_client_call = false;
         let open = calls.find(|call| {
-            behind_theirs |= is_theirs(call);
-            !is_theirs(call) && !is_done(call)
+            behind_client_call |= is_client_call(call);
+            !is_client_call(call) && !is_done(call)
         });
-        match (open, behind_theirs) {
-            (None, _) => OwnWork::None,
-            (Some(_), true) => OwnWork::BehindTheirs,
-            (Some(_), false) => OwnWork::Now,
+        match (open, behind_client_call) {
+            (None, _) => PendingBuiltins::None,
+            (Some(_), true) => PendingBuiltins::Blocked,
+            (Some(_), false) => PendingBuiltins::Runnable,
         }
     }
 
     /// The messages, where the client has not seen all of it.
-    pub(super) fn unseen(&self) -> Vec<Value> {
-        if self.has_own_calls { self.messages.clone() } else { Vec::new() }
+    pub(super) fn if_hidden_from_client(&self) -> Vec<Value> {
+        if self.has_builtin_calls { self.messages.clone() } else { Vec::new() }
     }
 }
 
 /// What the model said in these steps.
-pub(super) fn said(steps: &[Value]) -> Vec<String> {
+pub(super) fn texts(steps: &[Value]) -> Vec<String> {
     let replies = steps.iter().filter(|step| step["role"] == "assistant");
     let blocks = replies.filter_map(|step| step["content"].as_array()).flatten();
     blocks.filter_map(|block| block["text"].as_str().map(str::to_owned)).collect()
@@ -118,15 +118,15 @@ pub(super) fn said(steps: &[Value]) -> Vec<String> {
 pub(super) fn resumable(mut steps: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
     let Some(last) = steps.last_mut().filter(|last| last["role"] == "assistant") else { return steps };
     // The client has not seen its own calls of that message: the model must make them again.
-    let is_own_call = |block: &Value| {
+    let is_builtin_call = |block: &Value| {
         block["type"] == "tool_use"
-            && block["name"].as_str().is_some_and(|name| tools.own_name(name).is_none())
+            && block["name"].as_str().is_some_and(|name| tools.client_name(name).is_none())
     };
     let calls: Vec<Value> = last["content"]
         .as_array()
         .into_iter()
         .flatten()
-        .filter(|block| is_own_call(block))
+        .filter(|block| is_builtin_call(block))
         .cloned()
         .collect();
     if calls.is_empty() {
@@ -134,9 +134,9 @@ pub(super) fn resumable(mut steps: Vec<Value>, tools: &AgentTools) -> Vec<Value>
         return steps;
     }
     if let Some(content) = last["content"].as_array_mut() {
-        content.retain(|block| block["type"] != "tool_use" || is_own_call(block));
+        content.retain(|block| block["type"] != "tool_use" || is_builtin_call(block));
     }
-    let results: Vec<Value> = calls.iter().map(|call| cut_off(&call["id"])).collect();
+    let results: Vec<Value> = calls.iter().map(|call| interrupted_result(&call["id"])).collect();
     steps.push(json!({ "role": "user", "content": results }));
     steps
 }
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn blocks_of_one_message_stay_together_and_the_clients_results_are_left_out() {
-        let mut steps = Steps::default();
+        let mut steps = TurnSteps::default();
         for block in [json!({ "type": "text", "text": "t" }), call("b", "Bash"), call("c", "mcp__client__f")]
         {
             steps.assistant(&json!({ "id": "m1", "content": [block] }), &tools());
@@ -165,15 +165,18 @@ mod tests {
             steps.user(&json!({ "content": [result] }), &["c".to_owned()]);
         }
         steps.assistant(&json!({ "id": "m2", "content": [{ "type": "text", "text": "u" }] }), &tools());
-        let lengths: Vec<usize> =
-            steps.unseen().iter().map(|step| step["content"].as_array().map_or(0, Vec::len)).collect();
+        let lengths: Vec<usize> = steps
+            .if_hidden_from_client()
+            .iter()
+            .map(|step| step["content"].as_array().map_or(0, Vec::len))
+            .collect();
         assert_eq!(lengths, [3, 1, 1]);
     }
 
     #[test]
     fn own_work_is_what_has_no_result_and_waits_for_nobody() {
-        let check = |calls: &[(&str, &str)], done: &[&str], expected: OwnWork| {
-            let mut steps = Steps::default();
+        let check = |calls: &[(&str, &str)], done: &[&str], expected: PendingBuiltins| {
+            let mut steps = TurnSteps::default();
             for (id, name) in calls {
                 steps.assistant(&json!({ "id": "m1", "content": [call(id, name)] }), &tools());
             }
@@ -181,22 +184,22 @@ mod tests {
                 let result = json!({ "type": "tool_result", "tool_use_id": id, "content": "r" });
                 steps.user(&json!({ "content": [result] }), &["c".to_owned()]);
             }
-            assert_eq!(steps.own_work(&["c".to_owned()]), expected, "{calls:?} {done:?}");
+            assert_eq!(steps.pending_builtins(&["c".to_owned()]), expected, "{calls:?} {done:?}");
         };
-        let (own, theirs) = (("b", "Bash"), ("c", "mcp__client__f"));
-        check(&[], &[], OwnWork::None);
-        check(&[theirs], &[], OwnWork::None);
-        check(&[own, theirs], &[], OwnWork::Now);
-        check(&[own, theirs], &["b"], OwnWork::None);
-        check(&[theirs, own], &[], OwnWork::BehindTheirs);
-        check(&[own, theirs, ("d", "Bash")], &["b"], OwnWork::BehindTheirs);
+        let (own, client_calls) = (("b", "Bash"), ("c", "mcp__client__f"));
+        check(&[], &[], PendingBuiltins::None);
+        check(&[client_calls], &[], PendingBuiltins::None);
+        check(&[own, client_calls], &[], PendingBuiltins::Runnable);
+        check(&[own, client_calls], &["b"], PendingBuiltins::None);
+        check(&[client_calls, own], &[], PendingBuiltins::Blocked);
+        check(&[own, client_calls, ("d", "Bash")], &["b"], PendingBuiltins::Blocked);
     }
 
     #[test]
     fn without_calls_of_its_own_there_is_nothing_the_client_has_not_seen() {
-        let mut steps = Steps::default();
+        let mut steps = TurnSteps::default();
         steps.assistant(&json!({ "id": "m1", "content": [call("c", "mcp__client__f")] }), &tools());
-        assert!(steps.unseen().is_empty());
+        assert!(steps.if_hidden_from_client().is_empty());
     }
 
     #[test]

@@ -10,29 +10,29 @@ use toolgate_model::lineage::PrefixHash;
 
 /// The requests that run.
 #[derive(Default)]
-pub(super) struct Running(Mutex<HashMap<PrefixHash, Weak<Turnstile>>>);
+pub(super) struct RunLocks(Mutex<HashMap<PrefixHash, Weak<RunMutex>>>);
 
 /// Held by everything that belongs to the run of a request; the next one begins when the last of these is gone.
-pub(super) type Alone = Arc<OwnedMutexGuard<()>>;
+pub(super) type RunGuard = Arc<OwnedMutexGuard<()>>;
 
-type Turnstile = tokio::sync::Mutex<()>;
+type RunMutex = tokio::sync::Mutex<()>;
 
-impl Running {
+impl RunLocks {
     /// Waits until no other run of this request is left.
-    pub(super) async fn alone(&self, request: PrefixHash) -> Alone {
-        let turnstile = self.turnstile(request);
-        Arc::new(turnstile.lock_owned().await)
+    pub(super) async fn acquire(&self, request: PrefixHash) -> RunGuard {
+        let run_mutex = self.run_mutex(request);
+        Arc::new(run_mutex.lock_owned().await)
     }
 
-    fn turnstile(&self, request: PrefixHash) -> Arc<Turnstile> {
-        let mut running = self.0.lock();
-        running.retain(|_, turnstile| turnstile.strong_count() > 0);
-        if let Some(turnstile) = running.get(&request).and_then(Weak::upgrade) {
-            return turnstile;
+    fn run_mutex(&self, request: PrefixHash) -> Arc<RunMutex> {
+        let mut locks = self.0.lock();
+        locks.retain(|_, run_mutex| run_mutex.strong_count() > 0);
+        if let Some(run_mutex) = locks.get(&request).and_then(Weak::upgrade) {
+            return run_mutex;
         }
-        let turnstile = Arc::default();
-        running.insert(request, Arc::downgrade(&turnstile));
-        turnstile
+        let run_mutex = Arc::default();
+        locks.insert(request, Arc::downgrade(&run_mutex));
+        run_mutex
     }
 }
 
@@ -45,18 +45,18 @@ mod tests {
 
     #[test]
     fn the_same_request_waits_and_another_does_not() {
-        let running = Running::default();
+        let locks = RunLocks::default();
         let [one, other] = ["one", "other"].map(|scope| Lineage::of(scope, &[]).whole());
-        let first = running.alone(one).now_or_never().expect("nobody runs it");
+        let first = locks.acquire(one).now_or_never().expect("nobody runs it");
         let its_process = Arc::clone(&first);
-        let mut second = Box::pin(running.alone(one));
+        let mut second = Box::pin(locks.acquire(one));
         assert!((&mut second).now_or_never().is_none());
-        assert!(running.alone(other).now_or_never().is_some());
+        assert!(locks.acquire(other).now_or_never().is_some());
         drop(first);
         assert!((&mut second).now_or_never().is_none(), "its process still works on it");
         drop(its_process);
         drop(second.now_or_never().expect("it is over"));
-        assert!(running.alone(other).now_or_never().is_some());
-        assert_eq!(running.0.lock().len(), 1, "what is over is forgotten");
+        assert!(locks.acquire(other).now_or_never().is_some());
+        assert_eq!(locks.0.lock().len(), 1, "what is over is forgotten");
     }
 }

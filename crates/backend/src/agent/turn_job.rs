@@ -4,39 +4,39 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_dialect::claude_stream_json::write::Opening;
-use toolgate_dialect::claude_stream_json::{AgentTools, PermissionAsk, RequestId, Script};
+use toolgate_dialect::claude_stream_json::{AgentTools, PermissionRequest, RequestId, Script};
 use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{TurnError, TurnRequest};
 use uuid::Uuid;
 
 use super::handoff::CallResult;
-use super::outbox::Outbox;
+use super::joined_reply::JoinedReply;
 use super::records::AgentRecord;
-use super::reply::JoinedReply;
-use super::running::Alone;
-use super::session::Talk;
+use super::reply_channel::ReplySender;
+use super::run_lock::RunGuard;
+use super::transcript::SessionTranscript;
 use crate::turn::Batch;
 
 /// One turn for a process.
-pub(super) struct Job {
+pub(super) struct TurnJob {
     pub(super) turn: Uuid,
-    pub(super) talk: Talk,
+    pub(super) transcript: SessionTranscript,
     pub(super) work: Work,
     pub(super) reply: JoinedReply,
     pub(super) lineage: Lineage,
-    pub(super) notes: Notes,
-    pub(super) outbox: Outbox,
+    pub(super) record_inputs: RecordInputs,
+    pub(super) reply_sender: ReplySender,
 }
 
 /// What a turn's record needs beside the reply.
-pub(super) struct Notes {
+pub(super) struct RecordInputs {
     pub(super) caller: Arc<str>,
     pub(super) key: PrefixHash,
     pub(super) request: Arc<TurnRequest>,
     /// What was done of this turn before it was cut short.
-    pub(super) earlier: Vec<Value>,
+    pub(super) earlier_steps: Vec<Value>,
     /// Until all of it is on record, nobody else may run this request.
-    pub(super) alone: Alone,
+    pub(super) run_guard: RunGuard,
 }
 
 /// What there is to do.
@@ -57,24 +57,31 @@ pub(super) struct Beginning {
 }
 
 /// What the outside must know.
-pub(super) enum Happening {
+pub(super) enum CoreEvent {
     /// The model answers.
     FirstEvent,
     /// The reply is complete; to be told to the client after it is noted where the process stands.
-    Settled { standing: Settled, last: Batch, outbox: Outbox, record: Kept, talk: Vec<Kept>, alone: Alone },
+    Settled {
+        settled: Settled,
+        last: Batch,
+        reply_sender: ReplySender,
+        record: OwnedRecord,
+        transcript: Vec<OwnedRecord>,
+        run_guard: RunGuard,
+    },
     /// The program has done something that must not be done again.
-    Learned(Kept),
+    Progress(OwnedRecord),
     /// The process is of no use any more; its turn has failed with this.
     Failed(TurnError),
     /// Somebody must decide.
-    Asked { id: RequestId, ask: PermissionAsk },
+    ApprovalNeeded { id: RequestId, request: PermissionRequest },
     /// The decision is no longer wanted.
-    Withdrawn(RequestId),
+    ApprovalWithdrawn(RequestId),
 }
 
 /// A record, and whose it is.
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(super) struct OwnedRecord {
     pub(super) caller: Arc<str>,
     pub(super) record: AgentRecord,
 }

@@ -1,4 +1,4 @@
-//! The questions of one process that somebody decides: each waits by itself, may be withdrawn, and is answered once.
+//! The approvals of one process that somebody decides: each waits by itself, may be withdrawn, and is answered once.
 
 use std::collections::HashMap;
 
@@ -8,28 +8,33 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_dialect::claude_stream_json::write::{self, AfterDenial};
-use toolgate_dialect::claude_stream_json::{PermissionAsk, RequestId};
+use toolgate_dialect::claude_stream_json::{PermissionRequest, RequestId};
 
-use super::decide::Decision;
+use super::approval::Decision;
 
-/// The questions that wait for a decision.
+/// The approvals that wait for a decision.
 #[derive(Default)]
-pub(super) struct Questions {
+pub(super) struct PendingApprovals {
     waiting: FuturesUnordered<BoxFuture<'static, Decided>>,
     open: HashMap<RequestId, CancellationToken>,
 }
 
 /// A question and its decision; none where it was withdrawn.
-type Decided = (RequestId, PermissionAsk, Option<Decision>);
+type Decided = (RequestId, PermissionRequest, Option<Decision>);
 
-impl Questions {
+impl PendingApprovals {
     /// Adds a question, and who decides it.
-    pub(super) fn ask(&mut self, id: RequestId, ask: PermissionAsk, decision: BoxFuture<'static, Decision>) {
+    pub(super) fn add(
+        &mut self,
+        id: RequestId,
+        request: PermissionRequest,
+        decision: BoxFuture<'static, Decision>,
+    ) {
         let withdrawn = CancellationToken::new();
         self.open.insert(id.clone(), withdrawn.clone());
         self.waiting.push(Box::pin(async move {
             let decision = withdrawn.run_until_cancelled(decision).await;
-            (id, ask, decision)
+            (id, request, decision)
         }));
     }
 
@@ -41,16 +46,16 @@ impl Questions {
     }
 
     /// True while somebody is being asked.
-    pub(super) fn are_open(&self) -> bool {
+    pub(super) fn any_open(&self) -> bool {
         !self.open.is_empty()
     }
 
     /// Waits for the next decision: the line that tells it. May be dropped at any time.
     pub(super) async fn next_answer(&mut self) -> String {
-        while let Some((id, ask, decision)) = self.waiting.next().await {
+        while let Some((id, request, decision)) = self.waiting.next().await {
             let is_open = self.open.remove(&id).is_some();
             if let Some(decision) = decision.filter(|_| is_open) {
-                return answer(&id, &ask, decision);
+                return answer(&id, &request, decision);
             }
         }
         std::future::pending().await
@@ -58,14 +63,14 @@ impl Questions {
 }
 
 /// Only what was decided goes back, never what was proposed, and none of it is written to a file of this machine.
-fn answer(id: &RequestId, ask: &PermissionAsk, decision: Decision) -> String {
+fn answer(id: &RequestId, request: &PermissionRequest, decision: Decision) -> String {
     match decision {
         Decision::Allow { input, updates } => {
-            let updates: Vec<Value> = updates.into_iter().map(write::for_this_session).collect();
-            write::allow(id, input.as_ref().unwrap_or(&ask.input), &updates, ask.call.as_deref())
+            let updates: Vec<Value> = updates.into_iter().map(write::session_scoped).collect();
+            write::allow(id, input.as_ref().unwrap_or(&request.input), &updates, request.call.as_deref())
         }
         Decision::Deny { message, interrupt } => {
-            let then = if interrupt { AfterDenial::EndTurn } else { AfterDenial::GoOn };
+            let then = if interrupt { AfterDenial::EndTurn } else { AfterDenial::Continue };
             write::deny(id, &message, then)
         }
     }
@@ -79,9 +84,9 @@ mod tests {
 
     use super::*;
 
-    fn ask() -> PermissionAsk {
+    fn request() -> PermissionRequest {
         let open_all = json!({ "type": "setMode", "mode": "acceptEdits", "destination": "session" });
-        PermissionAsk {
+        PermissionRequest {
             tool: "Bash".to_owned(),
             input: json!({ "command": "touch x" }),
             call: Some("toolu_1".to_owned()),
@@ -91,7 +96,7 @@ mod tests {
     }
 
     fn told(decision: Decision) -> Value {
-        let line = answer(&RequestId::new("1"), &ask(), decision);
+        let line = answer(&RequestId::new("1"), &request(), decision);
         serde_json::from_str::<Value>(&line).expect("a line of JSON")["response"]["response"].take()
     }
 
@@ -117,21 +122,21 @@ mod tests {
     #[test]
     fn a_withdrawn_question_is_asked_no_more_and_a_late_answer_is_harmless() {
         // agent 26
-        let mut questions = Questions::default();
+        let mut approvals = PendingApprovals::default();
         let (late, decision) = oneshot::channel();
         let allow = || Decision::Allow { input: None, updates: Vec::new() };
         let decided = async move {
             decision.await.unwrap_or(Decision::Deny { message: String::new(), interrupt: false })
         };
-        questions.ask(RequestId::new("1"), ask(), Box::pin(decided));
-        questions.ask(RequestId::new("2"), ask(), Box::pin(std::future::pending()));
-        assert_eq!(questions.next_answer().now_or_never(), None);
-        questions.withdraw(&RequestId::new("1"));
-        assert_eq!(questions.next_answer().now_or_never(), None);
+        approvals.add(RequestId::new("1"), request(), Box::pin(decided));
+        approvals.add(RequestId::new("2"), request(), Box::pin(std::future::pending()));
+        assert_eq!(approvals.next_answer().now_or_never(), None);
+        approvals.withdraw(&RequestId::new("1"));
+        assert_eq!(approvals.next_answer().now_or_never(), None);
         assert!(late.send(allow()).is_err(), "nobody is asked any more");
-        assert!(questions.are_open(), "the other still is");
-        questions.ask(RequestId::new("3"), ask(), Box::pin(std::future::ready(allow())));
-        let line = questions.next_answer().now_or_never().expect("an answer");
+        assert!(approvals.any_open(), "the other still is");
+        approvals.add(RequestId::new("3"), request(), Box::pin(std::future::ready(allow())));
+        let line = approvals.next_answer().now_or_never().expect("an answer");
         assert!(line.contains("\"3\""), "{line}");
     }
 }

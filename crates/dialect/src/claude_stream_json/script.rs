@@ -32,14 +32,14 @@ pub enum HistoryLine {
 const ABANDONED: &str = "The user did not run this call.";
 
 /// What stands for the result of a call of the program's own that was cut off.
-const CUT_OFF: &str =
+const INTERRUPTED: &str =
     "The connection was cut while this ran. It may have run or not: look before you run it again.";
 
 /// What the program did by itself: whole messages of its own history, built-in calls and their results included (B6).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OwnSteps {
+pub struct HiddenSteps {
     /// What it really did where the client saw one assistant message, by that message's number among the assistant's.
-    pub seen: BTreeMap<usize, Vec<Value>>,
+    pub by_reply: BTreeMap<usize, Vec<Value>>,
     /// What it had done of the turn that is asked for again.
     pub unfinished: Vec<Value>,
 }
@@ -48,13 +48,13 @@ pub struct OwnSteps {
 pub fn script(
     messages: Vec<Value>,
     tools: &AgentTools,
-    own: OwnSteps,
+    hidden: HiddenSteps,
 ) -> Result<Translated<Script>, TurnError> {
     let mut losses = Losses::default();
-    let mut whole = put_in(own.seen, renamed(messages, tools));
-    whole.extend(own.unfinished);
-    let mut turns = merged(whole, &mut losses);
-    answer_all_calls(&mut turns, &mut losses)?;
+    let mut whole = insert_hidden_steps(hidden.by_reply, normalize_blocks(messages, tools));
+    whole.extend(hidden.unfinished);
+    let mut turns = merge_turns(whole, &mut losses);
+    add_missing_results(&mut turns, &mut losses)?;
     let Some(Turn { role: Role::User, content: last }) = turns.pop() else {
         return Err(TurnError::invalid_param(
             "messages",
@@ -62,25 +62,25 @@ pub fn script(
         ));
     };
     let history = turns.into_iter().map(|turn| match turn.role {
-        Role::User => HistoryLine::User(Value::Array(as_data(turn.content))),
+        Role::User => HistoryLine::User(Value::Array(escape_commands(turn.content))),
         Role::Assistant => HistoryLine::Assistant(Value::Array(turn.content)),
     });
-    let value = Script { history: history.collect(), last: Value::Array(as_data(last)) };
+    let value = Script { history: history.collect(), last: Value::Array(escape_commands(last)) };
     Ok(Translated { value, losses })
 }
 
-fn renamed(mut messages: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
+fn normalize_blocks(mut messages: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
     for message in &mut messages {
         if let Some(blocks) = message["content"].as_array_mut() {
             for block in blocks {
-                tidy(block, tools);
+                normalize_block(block, tools);
             }
         }
     }
     messages
 }
 
-fn put_in(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<Value> {
+fn insert_hidden_steps(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<Value> {
     if steps.is_empty() {
         return messages;
     }
@@ -113,17 +113,19 @@ fn lost_results(done: &[Value], seen: &Value) -> Option<Value> {
     let ids = |field: &str, blocks: &[Value]| -> HashSet<String> {
         blocks.iter().filter_map(|block| block[field].as_str().map(str::to_owned)).collect()
     };
-    let (answered, theirs) = (ids("tool_use_id", &all), ids("id", &blocks(seen)));
+    let (answered, client_calls) = (ids("tool_use_id", &all), ids("id", &blocks(seen)));
     let calls = done.iter().flat_map(blocks).filter(|block| block["type"] == "tool_use");
-    let is_lost = |id: &str| !answered.contains(id) && !theirs.contains(id);
-    let lost = calls.filter(|call| call["id"].as_str().is_some_and(is_lost)).map(|call| cut_off(&call["id"]));
+    let is_lost = |id: &str| !answered.contains(id) && !client_calls.contains(id);
+    let lost = calls
+        .filter(|call| call["id"].as_str().is_some_and(is_lost))
+        .map(|call| interrupted_result(&call["id"]));
     let results: Vec<Value> = lost.collect();
     (!results.is_empty()).then(|| json!({ "role": "user", "content": results }))
 }
 
 /// The result of a call that was cut off.
-pub fn cut_off(call: &Value) -> Value {
-    let content = json!([{ "type": "text", "text": CUT_OFF }]);
+pub fn interrupted_result(call: &Value) -> Value {
+    let content = json!([{ "type": "text", "text": INTERRUPTED }]);
     json!({ "type": "tool_result", "tool_use_id": call, "is_error": true, "content": content })
 }
 
@@ -139,7 +141,7 @@ struct Turn {
 }
 
 /// Messages of one speaker that follow one another are one turn.
-fn merged(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
+fn merge_turns(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for mut message in messages {
         let role = match message["role"].as_str() {
@@ -167,7 +169,7 @@ fn merged(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
 }
 
 /// Cache marks are the program's own affair, and it knows our tools by other names.
-fn tidy(block: &mut Value, tools: &AgentTools) {
+fn normalize_block(block: &mut Value, tools: &AgentTools) {
     let Some(fields) = block.as_object_mut() else { return };
     fields.shift_remove("cache_control");
     if fields.get("type").is_some_and(|kind| kind == "tool_use") {
@@ -184,7 +186,7 @@ fn tidy(block: &mut Value, tools: &AgentTools) {
 
 /// The model's host wants a result for every call. A client that talked on without one has dropped the call; one
 /// that sent some results and not the others is told which are missing (B5).
-fn answer_all_calls(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnError> {
+fn add_missing_results(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnError> {
     let last = turns.len().saturating_sub(1);
     for index in 1..turns.len() {
         let (before, after) = turns.split_at_mut(index);
@@ -223,7 +225,7 @@ fn answer_all_calls(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnE
     Ok(())
 }
 
-fn as_data(mut content: Vec<Value>) -> Vec<Value> {
+fn escape_commands(mut content: Vec<Value>) -> Vec<Value> {
     let is_command =
         |block: &Value| block["text"].as_str().is_some_and(|text| text.trim_start().starts_with('/'));
     if content.iter().any(is_command) {

@@ -1,4 +1,4 @@
-//! Whether the agent may use a built-in tool: one question, one decision, made by whoever the gateway asks.
+//! Whether the agent may use a built-in tool: one request, one decision, made by whoever the gateway asks.
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 /// The agent wants to use a tool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct ApprovalRequest {
     /// The turn it is in.
     pub turn: Uuid,
     /// The session the turn is in.
@@ -40,10 +40,10 @@ pub enum Decision {
     },
 }
 
-/// Who decides. Must come to a decision: a question that nobody answers in time is a denial.
+/// Who decides. Must come to a decision: a request that nobody answers in time is a denial.
 pub trait Decider: Send + Sync {
-    /// Decides. Dropping the future withdraws the question.
-    fn decide(&self, question: Question) -> BoxFuture<'static, Decision>;
+    /// Decides. Dropping the future withdraws the request.
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision>;
 }
 
 /// Denies everything: for gateways where nobody can be asked.
@@ -51,8 +51,8 @@ pub trait Decider: Send + Sync {
 pub struct DenyAll;
 
 impl Decider for DenyAll {
-    fn decide(&self, question: Question) -> BoxFuture<'static, Decision> {
-        let message = format!("No rule allows {} here, and nobody can be asked.", question.tool);
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
+        let message = format!("No rule allows {} here, and nobody can be asked.", request.tool);
         Box::pin(std::future::ready(Decision::Deny { message, interrupt: false }))
     }
 }

@@ -1,4 +1,4 @@
-//! Results that come in parts (B5): while some of a turn's results are missing, those that came are kept by the calls
+//! Results that come in stored (B5): while some of a turn's results are missing, those that came are kept by the calls
 //! they answer, so that the client may send only the rest, or all of them again.
 
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{Block, CallId, JsonText, Message, ToolResult, ToolResults, TurnError, TurnRequest};
 use uuid::Uuid;
 
-use super::plan::{scope, written};
+use super::plan::{scope, write_messages};
 use super::pool::Pool;
 use super::records::{AgentRecord, read_messages};
 use crate::turn::Turn;
 
-/// How many incomplete turns of one conversation are completed; a client that sends in parts has one or two.
-const MAX_COMPLETED: usize = 16;
+/// How many incomplete turns of one conversation are completed; a client that sends in stored has one or two.
+const MAX_GAPS: usize = 16;
 
 /// The turn with the results that came before and were left out this time. Where some are still missing, the others
 /// are kept and the error names the calls.
 pub(super) async fn complete(pool: &Pool, mut turn: Turn) -> Result<Turn, TurnError> {
     let mut from = 0;
-    for _ in 0..MAX_COMPLETED {
+    for _ in 0..MAX_GAPS {
         let Some(gap) = Gap::first(from, &turn.request.messages) else { break };
         from = gap.at + 1;
-        let place = gap.place(pool, &turn);
-        let earlier = kept(pool, &turn, place).await;
+        let key = gap.key(pool, &turn);
+        let earlier = load(pool, &turn, key).await;
         let more: Vec<ToolResult> =
             earlier.into_iter().filter(|result| gap.missing.contains(&result.call)).collect();
         let missing: Vec<&CallId> =
             gap.missing.iter().filter(|call| more.iter().all(|result| result.call != **call)).collect();
         if !missing.is_empty() && gap.is_open(&turn.request.messages) {
             let error = still_missing(&missing);
-            keep(pool, &turn, &gap, place, more).await?;
+            save(pool, &turn, &gap, key, more).await?;
             return Err(error);
         }
         if more.is_empty() {
@@ -83,7 +83,7 @@ impl Gap {
     }
 
     /// Where the results of this turn are kept: after the calls, whoever else said the same.
-    fn place(&self, pool: &Pool, turn: &Turn) -> PrefixHash {
+    fn key(&self, pool: &Pool, turn: &Turn) -> PrefixHash {
         let after = Lineage::of(&scope(turn, pool.config()), &turn.request.messages).at(self.at + 1);
         Lineage::of(&format!("results after {after}"), &[]).whole()
     }
@@ -106,18 +106,18 @@ fn results(messages: &[Message]) -> impl Iterator<Item = &ToolResult> {
 
 /// What is kept of an incomplete turn.
 #[derive(Default, Serialize, Deserialize)]
-struct Parts {
+struct StoredResults {
     /// The calls that have results, as the client names them.
     calls: Vec<String>,
     /// The calls and their results, as the Messages API writes them: in the order of `calls`.
     said: Vec<Value>,
 }
 
-async fn keep(
+async fn save(
     pool: &Pool,
     turn: &Turn,
     gap: &Gap,
-    place: PrefixHash,
+    key: PrefixHash,
     earlier: Vec<ToolResult>,
 ) -> Result<(), TurnError> {
     let messages = &turn.request.messages;
@@ -129,22 +129,22 @@ async fn keep(
     came.sort_by_key(order);
     let calls = came.iter().map(|result| result.call.as_str().to_owned()).collect();
     let pair = vec![messages[gap.at].clone(), Message::ToolResults(ToolResults { results: came })];
-    let parts = Parts { calls, said: written(&turn.request, pair)? };
-    let steps = serde_json::to_value(parts)
-        .map_or_else(|_| JsonText::empty_object(), |parts| JsonText::from_value(&parts));
+    let stored = StoredResults { calls, said: write_messages(&turn.request, pair)? };
+    let steps = serde_json::to_value(stored)
+        .map_or_else(|_| JsonText::empty_object(), |stored| JsonText::from_value(&stored));
     // A session of its own: the conversation's last turn is still the one before.
     let session = Uuid::now_v7().to_string();
-    let record = AgentRecord { key: place, after: Some(place), session, steps, reply: None };
-    pool.records().keep(&turn.caller, record).await;
+    let record = AgentRecord { key: key, after: Some(key), session, steps, reply: None };
+    pool.records().save(&turn.caller, record).await;
     Ok(())
 }
 
-async fn kept(pool: &Pool, turn: &Turn, place: PrefixHash) -> Vec<ToolResult> {
-    let found = pool.records().after(&turn.caller, vec![place]).await;
+async fn load(pool: &Pool, turn: &Turn, key: PrefixHash) -> Vec<ToolResult> {
+    let found = pool.records().find_by_replies(&turn.caller, vec![key]).await;
     let Some(record) = found.into_iter().next() else { return Vec::new() };
-    let parts: Parts = serde_json::from_str(record.steps.as_str()).unwrap_or_default();
-    let messages = read_messages(&parts.said).unwrap_or_default();
-    let named = parts.calls.into_iter().zip(results(&messages));
+    let stored: StoredResults = serde_json::from_str(record.steps.as_str()).unwrap_or_default();
+    let messages = read_messages(&stored.said).unwrap_or_default();
+    let named = stored.calls.into_iter().zip(results(&messages));
     named.map(|(call, result)| ToolResult { call: CallId::new(call), ..result.clone() }).collect()
 }
 

@@ -1,62 +1,62 @@
 //! How the next conversation will begin. Most clients begin all of theirs in the same words, so a spare process can be
 //! told these before anybody asks for it; what is left to do then is the conversation itself.
 //!
-//! A wrong guess costs somebody a cold start, so each makes the next less bold.
+//! A wrong guess costs somebody a cold start, so each makes the next lowered bold.
 
 use super::launch::Launch;
 use super::opening::Setup;
 
-/// How many conversations in a row must have begun alike, at the least.
-const FEWEST_ALIKE: u32 = 2;
+/// How many conversations in a row must have begun in_a_row, at the least.
+const MIN_IN_A_ROW: u32 = 2;
 
 /// And at the most: clients take turns, and one of them may have the agent for itself again.
-const MOST_ALIKE: u32 = 64;
+const MAX_IN_A_ROW: u32 = 64;
 
 /// Longer beginnings are not kept. There is one for each agent, and no client is known whose tools fill it.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// What the last conversations of an agent tell about the next.
-pub(super) struct Ahead {
+pub(super) struct PreopenGuess {
     last: Option<(Launch, Setup)>,
     /// How many in a row began with it.
-    alike: u32,
-    needed: u32,
+    in_a_row: u32,
+    required: u32,
 }
 
-impl Default for Ahead {
+impl Default for PreopenGuess {
     fn default() -> Self {
-        Self { last: None, alike: 0, needed: FEWEST_ALIKE }
+        Self { last: None, in_a_row: 0, required: MIN_IN_A_ROW }
     }
 }
 
-impl Ahead {
-    /// Notes how a conversation begins.
-    pub(super) fn begins(&mut self, launch: &Launch, setup: &Setup) {
-        let is_alike = self.last.as_ref().is_some_and(|(_, last)| last.wording == setup.wording);
+impl PreopenGuess {
+    /// RecordInputs how a conversation begins.
+    pub(super) fn observe(&mut self, launch: &Launch, setup: &Setup) {
+        let is_same = self.last.as_ref().is_some_and(|(_, last)| last.fingerprint == setup.fingerprint);
         let was_guessed = self.guess().is_some();
-        if is_alike {
-            self.alike = self.alike.saturating_add(1);
-            let less = self.needed.saturating_sub(u32::from(was_guessed));
-            self.needed = less.max(FEWEST_ALIKE);
+        if is_same {
+            self.in_a_row = self.in_a_row.saturating_add(1);
+            let lowered = self.required.saturating_sub(u32::from(was_guessed));
+            self.required = lowered.max(MIN_IN_A_ROW);
             return;
         }
         if was_guessed {
-            self.fails();
+            self.reset_after_miss();
         }
-        let can_be_told = setup.is_all_of_it() && setup.wording.bytes <= MAX_BYTES;
-        self.last = can_be_told.then(|| (launch.clone(), setup.clone()));
-        self.alike = 1;
+        let can_preopen = setup.is_self_contained() && setup.fingerprint.bytes <= MAX_BYTES;
+        self.last = can_preopen.then(|| (launch.clone(), setup.clone()));
+        self.in_a_row = 1;
     }
 
     /// The guess was of no use.
-    pub(super) fn fails(&mut self) {
-        self.needed = self.needed.saturating_mul(2).min(MOST_ALIKE);
-        (self.last, self.alike) = (None, 0);
+    pub(super) fn reset_after_miss(&mut self) {
+        self.required = self.required.saturating_mul(2).min(MAX_IN_A_ROW);
+        (self.last, self.in_a_row) = (None, 0);
     }
 
-    /// How the next conversation will begin, where enough of them began alike.
+    /// How the next conversation will begin, where enough of them began in_a_row.
     pub(super) fn guess(&self) -> Option<(&Launch, &Setup)> {
-        let (launch, setup) = self.last.as_ref().filter(|_| self.alike >= self.needed)?;
+        let (launch, setup) = self.last.as_ref().filter(|_| self.in_a_row >= self.required)?;
         Some((launch, setup))
     }
 }
@@ -71,13 +71,13 @@ mod tests {
     /// the program's own prompt, `#` is too long, and `!` says that the guess was of no use.
     #[track_caller]
     fn check(begun: &str, expected: &str) {
-        let mut ahead = Ahead::default();
+        let mut preopen = PreopenGuess::default();
         let guess = |letter: char| {
             match letter {
-                '!' => ahead.fails(),
-                letter => ahead.begins(&Launch::default(), &setup(letter)),
+                '!' => preopen.reset_after_miss(),
+                letter => preopen.observe(&Launch::default(), &setup(letter)),
             }
-            let guess = ahead.guess().map(|(_, setup)| setup.session.clone());
+            let guess = preopen.guess().map(|(_, setup)| setup.session.clone());
             guess.unwrap_or_else(|| "-".to_owned())
         };
         assert_eq!(begun.chars().map(guess).collect::<String>(), expected, "{begun}");
@@ -90,7 +90,7 @@ mod tests {
             setup.opening.system = SystemPrompt::Append(letter.to_string());
         }
         if letter == '#' {
-            setup.wording.bytes = MAX_BYTES + 1;
+            setup.fingerprint.bytes = MAX_BYTES + 1;
         }
         setup
     }

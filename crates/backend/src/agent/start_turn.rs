@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use toolgate_dialect::claude_stream_json::OwnSteps;
+use toolgate_dialect::claude_stream_json::HiddenSteps;
 use toolgate_model::lineage::PrefixHash;
 use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError};
 use uuid::Uuid;
 
-use super::job::{Beginning, Job, Notes, Work};
 use super::opening::Setup;
-use super::outbox::{Asked, Inbox, outbox};
-use super::parts;
+use super::partial_results;
 use super::plan::Plan;
 use super::pool::Pool;
-use super::records::{AgentRecord, Done, read_reply};
-use super::roster::Claimed;
-use super::running::Alone;
-use super::session;
-use super::steps::resumable;
+use super::process_table::ClaimedProcess;
+use super::records::{AgentRecord, RecordedSteps, read_reply};
+use super::reply_channel::{ModelCall, ReplyReceiver, reply_channel};
+use super::run_lock::RunGuard;
+use super::transcript;
+use super::turn_job::{Beginning, RecordInputs, TurnJob, Work};
+use super::turn_steps::resumable;
 use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
 
 /// How many processes may be tried for one turn, each gone before it had asked the model.
-const MAX_TRIES: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 /// Begins a turn; ready when the first event is there.
 pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result<Answer, TurnError> {
@@ -33,18 +33,18 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         rescues: Rescues::default(),
         body: AnswerBody::Events(events),
     };
-    let mut turn = parts::complete(&pool, turn).await?;
+    let mut turn = partial_results::complete(&pool, turn).await?;
     let mut plan = Plan::new(&turn, pool.config())?;
-    let mut alone = pool.running().alone(plan.key).await;
-    let mut known = pool.records().of(&turn.caller, plan.key).await;
+    let mut run_guard = pool.run_locks().acquire(plan.key).await;
+    let mut known = pool.records().find(&turn.caller, plan.key).await;
     if known.is_none()
-        && let Some(whole) = session::continued(&pool, &turn, &plan).await?
+        && let Some(whole) = transcript::with_earlier_turns(&pool, &turn, &plan).await?
     {
-        turn = parts::complete(&pool, whole.value).await?;
+        turn = partial_results::complete(&pool, whole.value).await?;
         plan = Plan::new(&turn, pool.config())?;
         plan.losses.append(whole.losses);
-        alone = pool.running().alone(plan.key).await;
-        known = pool.records().of(&turn.caller, plan.key).await;
+        run_guard = pool.run_locks().acquire(plan.key).await;
+        known = pool.records().find(&turn.caller, plan.key).await;
     }
     let mut losses = std::mem::take(&mut plan.losses);
     if let Some(AgentRecord { reply: Some(reply), session, .. }) = &known {
@@ -53,40 +53,52 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         let batch = Batch::from(read_reply(reply)?.into_events());
         return Ok(answer(losses, Box::pin(stream::iter([Ok(batch)]))));
     }
-    let unfinished =
-        known.map(|record| resumable(Done::read(&record.steps).steps, &plan.tools)).unwrap_or_default();
-    let memory = Memory::of(&pool, &plan, &turn).await;
+    let unfinished = known
+        .map(|record| resumable(RecordedSteps::read(&record.steps).steps, &plan.tools))
+        .unwrap_or_default();
+    let memory = Memory::load(&pool, &plan, &turn).await;
     let setup = Setup {
         opening: plan.opening.clone(),
         tools: plan.tools.clone(),
-        wording: plan.wording,
+        fingerprint: plan.fingerprint,
         session: turn.session.asked().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
     };
-    let own = OwnSteps { seen: memory.seen, unfinished };
-    let mut tries = 0;
+    let hidden = HiddenSteps { by_reply: memory.steps_by_reply, unfinished };
+    let mut attempts = 0;
     loop {
-        let may_be_live = tries == 0 && own.unfinished.is_empty();
+        let may_be_live = attempts == 0 && hidden.unfinished.is_empty();
         let live = if may_be_live { live(&pool, &plan, &setup, &mut losses) } else { None };
         let (process, work, session) = if let Some(live) = live {
             live
         } else {
             // Known before a free process is waited for, so that the response can name it when it begins.
             turn.session.tell(&setup.session);
-            fresh(&pool, &plan, &setup, own.clone(), &mut losses).await?
+            fresh(&pool, &plan, &setup, hidden.clone(), &mut losses).await?
         };
         let session = turn.session.asked().map_or(session, str::to_owned);
         turn.session.tell(&session);
-        let (outbox, inbox) = outbox();
-        let (reply, lineage) = (plan.reply(&own.unfinished), plan.lineage.clone());
-        let (notes, talk) = (notes(&plan, &turn, &own, &alone), plan.talk(session));
-        process.begin(Job { turn: turn.id, talk, work, reply, lineage, notes, outbox });
-        tries += 1;
-        match first_event(inbox).await {
+        let (reply_sender, reply_receiver) = reply_channel();
+        let (reply, lineage) = (plan.reply(&hidden.unfinished), plan.lineage.clone());
+        let (record_inputs, transcript) =
+            (record_inputs(&plan, &turn, &hidden, &run_guard), plan.transcript(session));
+        process.begin(TurnJob {
+            turn: turn.id,
+            transcript,
+            work,
+            reply,
+            lineage,
+            record_inputs,
+            reply_sender,
+        });
+        attempts += 1;
+        match first_event(reply_receiver).await {
             Ok(events) => return Ok(answer(losses, events)),
-            Err((Asked::NotYet, error)) if error.kind == ErrorKind::Upstream && tries < MAX_TRIES => {
+            Err((ModelCall::NotStarted, error))
+                if error.kind == ErrorKind::Upstream && attempts < MAX_ATTEMPTS =>
+            {
                 tracing::info!(id = %turn.id, %error, "an agent process was gone before it had asked; trying another");
             }
-            Err((Asked::NotYet | Asked::Perhaps, error)) => return Err(error),
+            Err((ModelCall::NotStarted | ModelCall::MaybeStarted, error)) => return Err(error),
         }
     }
 }
@@ -94,32 +106,33 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
 /// What is remembered of this conversation.
 #[derive(Default)]
 struct Memory {
-    seen: std::collections::BTreeMap<usize, Vec<serde_json::Value>>,
+    steps_by_reply: std::collections::BTreeMap<usize, Vec<serde_json::Value>>,
     session: Option<String>,
 }
 
 impl Memory {
-    async fn of(pool: &Pool, plan: &Plan, turn: &Turn) -> Self {
-        let said = turn.request.messages.iter().enumerate().filter(|(_, message)| says_something(message));
+    async fn load(pool: &Pool, plan: &Plan, turn: &Turn) -> Self {
+        let said = turn.request.messages.iter().enumerate().filter(|(_, message)| is_nonempty_reply(message));
         let ends: Vec<usize> = said.map(|(index, _)| index + 1).collect();
         let mut memory = Self::default();
         // What is known of the session itself counts more, so it comes last.
-        for lineage in plan.nameless.iter().chain([&plan.lineage]) {
-            let replies: Vec<_> = ends.iter().map(|end| lineage.at(*end)).collect();
-            if !replies.is_empty() {
-                memory.learn(&replies, pool.records().after(&turn.caller, replies.clone()).await);
+        for lineage in plan.lineage_without_session.iter().chain([&plan.lineage]) {
+            let hashes: Vec<_> = ends.iter().map(|end| lineage.at(*end)).collect();
+            if !hashes.is_empty() {
+                let records = pool.records().find_by_replies(&turn.caller, hashes.clone()).await;
+                memory.add_records(&hashes, records);
             }
         }
         memory
     }
 
-    fn learn(&mut self, replies: &[PrefixHash], records: Vec<AgentRecord>) {
+    fn add_records(&mut self, replies: &[PrefixHash], records: Vec<AgentRecord>) {
         for record in records {
-            let steps = Done::read(&record.steps).steps;
+            let steps = RecordedSteps::read(&record.steps).steps;
             let number = replies.iter().position(|reply| Some(*reply) == record.after);
             match number {
-                Some(number) if steps.is_empty() => drop(self.seen.remove(&number)),
-                Some(number) => drop(self.seen.insert(number, steps)),
+                Some(number) if steps.is_empty() => drop(self.steps_by_reply.remove(&number)),
+                Some(number) => drop(self.steps_by_reply.insert(number, steps)),
                 None => {}
             }
             self.session = Some(record.session);
@@ -128,7 +141,7 @@ impl Memory {
 }
 
 /// True for the assistant messages that are written out.
-fn says_something(message: &Message) -> bool {
+fn is_nonempty_reply(message: &Message) -> bool {
     let Message::Assistant(assistant) = message else { return false };
     assistant.content.iter().any(|block| match block {
         Block::Text(text) | Block::Refusal(text) => !text.text.is_empty(),
@@ -136,13 +149,13 @@ fn says_something(message: &Message) -> bool {
     })
 }
 
-fn notes(plan: &Plan, turn: &Turn, own: &OwnSteps, alone: &Alone) -> Notes {
-    Notes {
+fn record_inputs(plan: &Plan, turn: &Turn, hidden: &HiddenSteps, run_guard: &RunGuard) -> RecordInputs {
+    RecordInputs {
         caller: Arc::clone(&turn.caller),
         key: plan.key,
         request: Arc::clone(&turn.request),
-        earlier: own.unfinished.clone(),
-        alone: Arc::clone(alone),
+        earlier_steps: hidden.unfinished.clone(),
+        run_guard: Arc::clone(run_guard),
     }
 }
 
@@ -155,10 +168,10 @@ async fn fresh(
     pool: &Arc<Pool>,
     plan: &Plan,
     setup: &Setup,
-    own: OwnSteps,
+    hidden: HiddenSteps,
     losses: &mut Losses,
-) -> Result<(Claimed, Work, String), TurnError> {
-    let script = plan.whole(own)?;
+) -> Result<(ClaimedProcess, Work, String), TurnError> {
+    let script = plan.whole(hidden)?;
     losses.append(script.losses);
     let process = pool.fresh(&plan.launch, setup.clone()).await?;
     let beginning =
@@ -167,7 +180,12 @@ async fn fresh(
 }
 
 /// A live process that knows the beginning, and what it is still to be told (A3).
-fn live(pool: &Pool, plan: &Plan, setup: &Setup, losses: &mut Losses) -> Option<(Claimed, Work, String)> {
+fn live(
+    pool: &Pool,
+    plan: &Plan,
+    setup: &Setup,
+    losses: &mut Losses,
+) -> Option<(ClaimedProcess, Work, String)> {
     if pool.config().max_budget_usd.is_some() {
         // The program counts what it spent since it began, and every request is to have all of its budget.
         return None;
@@ -192,10 +210,13 @@ fn live(pool: &Pool, plan: &Plan, setup: &Setup, losses: &mut Losses) -> Option<
     Some((found.process, work, found.session))
 }
 
-async fn first_event(mut inbox: Inbox) -> Result<EventStream, (Asked, TurnError)> {
-    match inbox.next().await {
-        Some(Ok(first)) => Ok(Box::pin(stream::iter([Ok(first)]).chain(inbox))),
-        Some(Err(error)) => Err((inbox.asked(), error)),
-        None => Err((inbox.asked(), TurnError::upstream("the agent said nothing; send the request again"))),
+async fn first_event(mut reply_receiver: ReplyReceiver) -> Result<EventStream, (ModelCall, TurnError)> {
+    match reply_receiver.next().await {
+        Some(Ok(first)) => Ok(Box::pin(stream::iter([Ok(first)]).chain(reply_receiver))),
+        Some(Err(error)) => Err((reply_receiver.model_call(), error)),
+        None => Err((
+            reply_receiver.model_call(),
+            TurnError::upstream("the agent said nothing; send the request again"),
+        )),
     }
 }

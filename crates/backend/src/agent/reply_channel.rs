@@ -1,5 +1,5 @@
 //! Between a process and the client of its turn: the process never waits for the client (B3), and learns at once
-//! when the client has left.
+//! when the client has client_closed.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -17,52 +17,55 @@ use crate::turn::Batch;
 const MAX_UNREAD_BYTES: usize = 64 * 1024 * 1024;
 
 /// The two ends of one turn.
-pub(super) fn outbox() -> (Outbox, Inbox) {
+pub(super) fn reply_channel() -> (ReplySender, ReplyReceiver) {
     let shared = Arc::new(Mutex::new(Shared::default()));
-    let left = CancellationToken::new();
-    (Outbox { shared: Arc::clone(&shared), left: left.clone() }, Inbox { shared, left })
+    let client_closed = CancellationToken::new();
+    (
+        ReplySender { shared: Arc::clone(&shared), client_closed: client_closed.clone() },
+        ReplyReceiver { shared, client_closed },
+    )
 }
 
 /// The process's end.
-pub(super) struct Outbox {
+pub(super) struct ReplySender {
     shared: Arc<Mutex<Shared>>,
-    left: CancellationToken,
+    client_closed: CancellationToken,
 }
 
 /// The client's end: the turn's events. Dropping it tells the process that nobody wants them any more.
-pub(super) struct Inbox {
+pub(super) struct ReplyReceiver {
     shared: Arc<Mutex<Shared>>,
-    left: CancellationToken,
+    client_closed: CancellationToken,
 }
 
 #[derive(Default)]
 struct Shared {
     unread: VecDeque<Result<Batch, TurnError>>,
     bytes: usize,
-    end: End,
-    asked: Asked,
+    state: ChannelState,
+    model_call: ModelCall,
     waker: Option<Waker>,
 }
 
 /// Whether the model has been asked. Until then a failed turn may be tried again elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ModelCall {
     #[default]
-    NotYet,
-    Perhaps,
+    NotStarted,
+    MaybeStarted,
 }
 
 #[derive(Default, PartialEq)]
-enum End {
+enum ChannelState {
     #[default]
     Open,
     Closed,
 }
 
-impl Outbox {
+impl ReplySender {
     pub(super) fn send(&self, batch: Batch) {
         let mut shared = self.shared.lock();
-        if shared.end == End::Closed || (batch.events.is_empty() && batch.losses.is_empty()) {
+        if shared.state == ChannelState::Closed || (batch.events.is_empty() && batch.losses.is_empty()) {
             return;
         }
         shared.bytes += size(&batch);
@@ -71,7 +74,7 @@ impl Outbox {
             let error =
                 TurnError::new(ErrorKind::Timeout, "the reply was not read in time: read it as it comes");
             shared.close(Err(error));
-            self.left.cancel();
+            self.client_closed.cancel();
             return;
         }
         shared.unread.push_back(Ok(batch));
@@ -79,14 +82,14 @@ impl Outbox {
     }
 
     /// From now on the model may know of the turn.
-    pub(super) fn asking(&self) {
-        self.shared.lock().asked = Asked::Perhaps;
+    pub(super) fn mark_model_called(&self) {
+        self.shared.lock().model_call = ModelCall::MaybeStarted;
     }
 
     /// Ends the turn. Only the first end counts.
     pub(super) fn finish(self) {
         let mut shared = self.shared.lock();
-        shared.end = End::Closed;
+        shared.state = ChannelState::Closed;
         shared.wake();
     }
 
@@ -94,24 +97,24 @@ impl Outbox {
         self.shared.lock().close(Err(error));
     }
 
-    /// Cancelled when the client has left.
-    pub(super) fn left(&self) -> &CancellationToken {
-        &self.left
+    /// Cancelled when the client has client_closed.
+    pub(super) fn client_closed(&self) -> &CancellationToken {
+        &self.client_closed
     }
 }
 
-impl Inbox {
+impl ReplyReceiver {
     /// Whether the model has been asked.
-    pub(super) fn asked(&self) -> Asked {
-        self.shared.lock().asked
+    pub(super) fn model_call(&self) -> ModelCall {
+        self.shared.lock().model_call
     }
 }
 
 impl Shared {
     fn close(&mut self, last: Result<Batch, TurnError>) {
-        if self.end == End::Open {
+        if self.state == ChannelState::Open {
             self.unread.push_back(last);
-            self.end = End::Closed;
+            self.state = ChannelState::Closed;
             self.wake();
         }
     }
@@ -123,7 +126,7 @@ impl Shared {
     }
 }
 
-impl Drop for Outbox {
+impl Drop for ReplySender {
     /// A process that ends without a word must not leave its client waiting.
     fn drop(&mut self) {
         let lost = TurnError::new(ErrorKind::Internal, "the agent's turn was lost; send the request again");
@@ -131,7 +134,7 @@ impl Drop for Outbox {
     }
 }
 
-impl Stream for Inbox {
+impl Stream for ReplyReceiver {
     type Item = Result<Batch, TurnError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -142,7 +145,7 @@ impl Stream for Inbox {
             }
             return Poll::Ready(Some(next));
         }
-        if shared.end == End::Closed {
+        if shared.state == ChannelState::Closed {
             return Poll::Ready(None);
         }
         shared.waker = Some(cx.waker().clone());
@@ -150,9 +153,9 @@ impl Stream for Inbox {
     }
 }
 
-impl Drop for Inbox {
+impl Drop for ReplyReceiver {
     fn drop(&mut self) {
-        self.left.cancel();
+        self.client_closed.cancel();
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct JoinedReply {
     hidden: bool,
     prose: Prose,
     /// What was said of this reply before it was cut short: the client gets all of it from the start.
-    earlier: Vec<String>,
+    earlier_texts: Vec<String>,
     /// Calls of the client's tools in the open message.
     calls: Vec<String>,
     usage: Option<Usage>,
@@ -57,13 +57,13 @@ enum Shown {
 const MESSAGE_STOP: &str = r#"{"type":"message_stop"}"#;
 
 /// What an event means for the turn.
-pub(super) enum Step {
+pub(super) enum ReplyStep {
     /// A message begins.
-    Begun,
+    MessageStarted,
     /// A call of the client's tools has begun.
-    Called(String),
+    ClientCall(String),
     /// The message is complete, and it is the program's turn.
-    Complete,
+    MessageComplete,
     /// The message is complete and has calls for the client: the reply is complete too (B2).
     HandedOff,
 }
@@ -74,14 +74,14 @@ impl JoinedReply {
         tools: AgentTools,
         client_calls: ClientCalls,
         prose: Prose,
-        earlier: Vec<String>,
+        earlier_texts: Vec<String>,
     ) -> Self {
         Self {
             dialect,
             tools,
             client_calls,
             prose,
-            earlier,
+            earlier_texts,
             reader: None,
             progress: Progress::Before,
             shown: Shown::Nothing,
@@ -93,12 +93,12 @@ impl JoinedReply {
     }
 
     /// Takes one event of the model's stream.
-    pub(super) fn event(&mut self, event: &str, out: &mut Batch) -> Result<Vec<Step>, TurnError> {
+    pub(super) fn event(&mut self, event: &str, out: &mut Batch) -> Result<Vec<ReplyStep>, TurnError> {
         let frame = SseFrame { event: "", data: event };
         let mut steps = Vec::new();
         if is_message_start(event) {
             self.open_message()?;
-            steps.push(Step::Begun);
+            steps.push(ReplyStep::MessageStarted);
         }
         let Some(reader) = &mut self.reader else { return Ok(steps) };
         let mut read = Vec::new();
@@ -119,18 +119,18 @@ impl JoinedReply {
     }
 
     /// The program answered by itself, or nothing at all came: says so in a reply of its own.
-    pub(super) fn say(&mut self, text: &str, out: &mut Batch) {
+    pub(super) fn push_text(&mut self, text: &str, out: &mut Batch) {
         self.start(ReplyHead::default(), &mut out.events);
-        push_text(text.to_owned(), &mut out.events);
+        push_text_block(text.to_owned(), &mut out.events);
     }
 
     /// True before anything of the reply was seen.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.progress == Progress::Before
     }
 
     /// What the turn costs in dollars, where that is known.
-    pub(super) fn costs(&mut self, dollars: Option<f64>) {
+    pub(super) fn set_cost(&mut self, dollars: Option<f64>) {
         if let Some(usage) = &mut self.usage {
             usage.cost_usd = dollars;
         }
@@ -166,17 +166,21 @@ impl JoinedReply {
         Ok(())
     }
 
-    fn take(&mut self, event: TurnEvent, out: &mut Vec<TurnEvent>) -> Option<Step> {
+    fn take(&mut self, event: TurnEvent, out: &mut Vec<TurnEvent>) -> Option<ReplyStep> {
         match event {
             TurnEvent::Started(head) => self.start(head, out),
             TurnEvent::BlockStarted(BlockStart::ToolCall { id, name, kind }) => {
-                let own = self.tools.own_name(name.as_str()).map(str::to_owned);
-                self.hidden = own.is_none();
-                if let Some(own) = own {
+                let client_name = self.tools.client_name(name.as_str()).map(str::to_owned);
+                self.hidden = client_name.is_none();
+                if let Some(client_name) = client_name {
                     let call = id.as_str().to_owned();
                     self.calls.push(call.clone());
-                    out.push(TurnEvent::BlockStarted(BlockStart::ToolCall { id, name: own.into(), kind }));
-                    return Some(Step::Called(call));
+                    out.push(TurnEvent::BlockStarted(BlockStart::ToolCall {
+                        id,
+                        name: client_name.into(),
+                        kind,
+                    }));
+                    return Some(ReplyStep::ClientCall(call));
                 }
             }
             TurnEvent::BlockStarted(start) => {
@@ -202,11 +206,11 @@ impl JoinedReply {
         if self.progress == Progress::Before {
             self.progress = Progress::Started;
             out.push(TurnEvent::Started(ReplyHead { extras: Extras::NONE, ..head }));
-            self.earlier.drain(..).for_each(|text| push_text(text, out));
+            self.earlier_texts.drain(..).for_each(|text| push_text_block(text, out));
         }
     }
 
-    fn complete(&mut self, finish: Finish) -> Step {
+    fn complete(&mut self, finish: Finish) -> ReplyStep {
         self.reader = None;
         // A8: the sum over all messages.
         let spent = finish.usage.map(|usage| Usage { extras: Extras::NONE, ..usage });
@@ -215,11 +219,11 @@ impl JoinedReply {
             (before, spent) => before.or(spent),
         };
         self.last = Finish { stop: finish.stop, stop_sequence: finish.stop_sequence, ..Finish::default() };
-        if self.calls.is_empty() { Step::Complete } else { Step::HandedOff }
+        if self.calls.is_empty() { ReplyStep::MessageComplete } else { ReplyStep::HandedOff }
     }
 }
 
-fn push_text(text: String, out: &mut Vec<TurnEvent>) {
+fn push_text_block(text: String, out: &mut Vec<TurnEvent>) {
     if !text.is_empty() {
         out.push(TurnEvent::BlockStarted(BlockStart::Text));
         out.push(TurnEvent::BlockDelta(Delta::Text(text)));

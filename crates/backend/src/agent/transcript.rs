@@ -13,18 +13,18 @@ use toolgate_model::{
     Block, CallId, ErrorKind, JsonText, Message, ToolResults, Translated, TurnError, TurnRequest,
 };
 
-use super::job::Kept;
 use super::plan::Plan;
 use super::pool::Pool;
 use super::records::AgentRecord;
+use super::turn_job::OwnedRecord;
 use crate::turn::Turn;
 
 /// The longest conversation that is kept, in bytes of its text.
-const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
+const MAX_TRANSCRIPT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The turn with everything that was said before in the session its client names, and with its results beside their
 /// calls; `None` where that changes nothing.
-pub(super) async fn continued(
+pub(super) async fn with_earlier_turns(
     pool: &Pool,
     turn: &Turn,
     plan: &Plan,
@@ -33,9 +33,9 @@ pub(super) async fn continued(
     let mut request = TurnRequest::clone(&turn.request);
     let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
     if !request.messages.iter().any(is_reply)
-        && let Some(before) = kept(pool, turn, plan.talk(session.to_owned())).await?
+        && let Some(earlier) = load(pool, turn, plan.transcript(session.to_owned())).await?
     {
-        before.put_before(&mut request);
+        earlier.prepend_to(&mut request);
     }
     let dialect = registry::find(turn.dialect.name).ok_or_else(unreadable)?;
     let losses = dialect.client.pair(&mut request)?;
@@ -46,75 +46,84 @@ pub(super) async fn continued(
 
 /// What one session is told under one set of instructions.
 #[derive(Clone, Debug)]
-pub(super) struct Talk {
+pub(super) struct SessionTranscript {
     /// Whose session it is, and which agent's.
     pub(super) scope: String,
     pub(super) session: String,
     /// As the Messages API writes it.
     pub(super) system: Value,
     /// The same.
-    pub(super) said: Vec<Value>,
+    pub(super) messages: Vec<Value>,
 }
 
-/// What is kept at a place.
+/// What is kept at a key.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Entry {
     /// The conversation itself.
-    Said { system: Value, said: Vec<Value> },
+    #[serde(rename = "said")]
+    Messages {
+        system: Value,
+        #[serde(rename = "said")]
+        messages: Vec<Value>,
+    },
     /// Where the last conversation is that began with instructions: a client may leave those out too.
     At(String),
     /// There is one, and it is too long to be kept.
     TooLong,
 }
 
-impl Talk {
+impl SessionTranscript {
     /// What is to be kept of it when the agent has replied.
-    pub(super) fn kept(mut self, caller: &Arc<str>, reply: &Value) -> Vec<Kept> {
-        let (place, without) = (self.place(), self.without_instructions());
-        let begins = self.said.iter().all(|message| message["role"] != "assistant");
-        self.said.push(json!({ "role": "assistant", "content": reply }));
-        let mut records = vec![record(caller, place, &Entry::Said { system: self.system, said: self.said })];
-        if begins && place != without {
-            records.push(record(caller, without, &Entry::At(place.to_string())));
+    pub(super) fn into_records(mut self, caller: &Arc<str>, reply: &Value) -> Vec<OwnedRecord> {
+        let (key, bare_key) = (self.key(), self.key_without_instructions());
+        let is_first = self.messages.iter().all(|message| message["role"] != "assistant");
+        self.messages.push(json!({ "role": "assistant", "content": reply }));
+        let mut records =
+            vec![record(caller, key, &Entry::Messages { system: self.system, messages: self.messages })];
+        if is_first && key != bare_key {
+            records.push(record(caller, bare_key, &Entry::At(key.to_string())));
         }
         records
     }
 
-    fn place(&self) -> PrefixHash {
+    fn key(&self) -> PrefixHash {
         let texts = self.system.as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
-        place(&self.scope, &self.session, &texts.collect::<Vec<_>>().join("\n"))
+        key(&self.scope, &self.session, &texts.collect::<Vec<_>>().join("\n"))
     }
 
-    fn without_instructions(&self) -> PrefixHash {
-        place(&self.scope, &self.session, "")
+    fn key_without_instructions(&self) -> PrefixHash {
+        key(&self.scope, &self.session, "")
     }
 }
 
-fn place(scope: &str, session: &str, instructions: &str) -> PrefixHash {
+fn key(scope: &str, session: &str, instructions: &str) -> PrefixHash {
     Lineage::of(&format!("session\n{scope}\n{session}\n{instructions}"), &[]).whole()
 }
 
-fn record(caller: &Arc<str>, place: PrefixHash, entry: &Entry) -> Kept {
+fn record(caller: &Arc<str>, key: PrefixHash, entry: &Entry) -> OwnedRecord {
     let text = |entry: &Entry| serde_json::to_value(entry).map(|entry| JsonText::from_value(&entry));
-    let whole = text(entry).ok().filter(|text| text.as_str().len() <= MAX_KEPT_BYTES);
+    let whole = text(entry).ok().filter(|text| text.as_str().len() <= MAX_TRANSCRIPT_BYTES);
     let steps = whole.or_else(|| text(&Entry::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
     // A session of its own: this is no turn that another could follow.
-    let record =
-        AgentRecord { key: place, after: Some(place), session: place.to_string(), steps, reply: None };
-    Kept { caller: Arc::clone(caller), record }
+    let record = AgentRecord { key: key, after: Some(key), session: key.to_string(), steps, reply: None };
+    OwnedRecord { caller: Arc::clone(caller), record }
 }
 
-async fn kept(pool: &Pool, turn: &Turn, talk: Talk) -> Result<Option<Before>, TurnError> {
-    let entry = match find(pool, turn, talk.place()).await {
-        Some(Entry::At(place)) => match PrefixHash::from_hex(&place) {
-            Some(place) => find(pool, turn, place).await,
+async fn load(
+    pool: &Pool,
+    turn: &Turn,
+    transcript: SessionTranscript,
+) -> Result<Option<EarlierTurns>, TurnError> {
+    let entry = match find(pool, turn, transcript.key()).await {
+        Some(Entry::At(key)) => match PrefixHash::from_hex(&key) {
+            Some(key) => find(pool, turn, key).await,
             None => None,
         },
         found => found,
     };
     match entry {
-        Some(Entry::Said { system, said }) => Before::read(&system, &said).map(Some),
+        Some(Entry::Messages { system, messages }) => EarlierTurns::read(&system, &messages).map(Some),
         Some(Entry::TooLong) => Err(TurnError::invalid_param(
             "messages",
             "messages: what was said in this session is too long to be remembered here: send the whole conversation",
@@ -123,31 +132,32 @@ async fn kept(pool: &Pool, turn: &Turn, talk: Talk) -> Result<Option<Before>, Tu
     }
 }
 
-async fn find(pool: &Pool, turn: &Turn, place: PrefixHash) -> Option<Entry> {
-    let record = pool.records().after(&turn.caller, vec![place]).await.into_iter().next()?;
+async fn find(pool: &Pool, turn: &Turn, key: PrefixHash) -> Option<Entry> {
+    let record = pool.records().find_by_replies(&turn.caller, vec![key]).await.into_iter().next()?;
     serde_json::from_str(record.steps.as_str()).ok()
 }
 
 /// What was said before.
-struct Before {
+struct EarlierTurns {
     request: TurnRequest,
 }
 
-impl Before {
-    fn read(system: &Value, said: &[Value]) -> Result<Self, TurnError> {
-        let body = json!({ "model": "any", "max_tokens": 1, "system": system, "messages": said }).to_string();
+impl EarlierTurns {
+    fn read(system: &Value, messages: &[Value]) -> Result<Self, TurnError> {
+        let body =
+            json!({ "model": "any", "max_tokens": 1, "system": system, "messages": messages }).to_string();
         let dialect = registry::find("anthropic-messages").ok_or_else(unreadable)?;
         Ok(Self { request: dialect.client.read_request(body.as_bytes())?.value })
     }
 
-    fn put_before(self, request: &mut TurnRequest) {
+    fn prepend_to(self, request: &mut TurnRequest) {
         let is_instruction = |message: &&Message| matches!(message, Message::System(_));
         let given = request.messages.iter().take_while(is_instruction).count();
         let new = request.messages.split_off(given);
         let mut said = self.request.messages;
         if let Some(Message::ToolResults(results)) = new.first() {
             // Results come after their calls. Where those have results already, the client asks again or goes back.
-            let calls = said.iter().rposition(|message| makes_a_call_of(message, results));
+            let calls = said.iter().rposition(|message| has_call_answered_by(message, results));
             said.truncate(calls.map_or(said.len(), |at| at + 1));
         }
         request.messages.extend(said.into_iter().chain(new));
@@ -157,7 +167,7 @@ impl Before {
     }
 }
 
-fn makes_a_call_of(message: &Message, results: &ToolResults) -> bool {
+fn has_call_answered_by(message: &Message, results: &ToolResults) -> bool {
     let Message::Assistant(said) = message else { return false };
     let is_answered = |id: &CallId| results.results.iter().any(|result| result.call == *id);
     said.content.iter().any(|block| matches!(block, Block::ToolCall(call) if is_answered(&call.id)))
