@@ -1,5 +1,5 @@
-//! The one owner of a process: it selects over lines, commands and decisions, so that neither a person nor a client
-//! who takes their time can block anything.
+//! The owner of one process. It selects over the process's output, commands and decisions, so neither a slow person
+//! nor a slow client can block it.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ use super::record_queue::RecordQueue;
 use super::turn_job::{CoreEvent, TurnJob};
 use super::turn_steps::PendingBuiltins;
 
-/// What the owner of a process may be told.
+/// What the pool can tell an actor to do.
 pub(super) enum Command {
-    /// To serve this turn.
+    /// Serve this turn.
     Begin(Box<TurnJob>),
-    /// To end.
+    /// End the process.
     End,
 }
 
@@ -39,27 +39,27 @@ pub(super) struct Actor {
     pub(super) id: ProcessId,
     pub(super) pool: Arc<Pool>,
     pub(super) launch: Launch,
-    /// How it is opened before anybody asks for it.
+    /// The setup to open the process with before a request claims it.
     pub(super) preopen: Option<Setup>,
     pub(super) commands: mpsc::Receiver<Command>,
-    /// Its place among the processes that may live; free again when it is gone.
+    /// One of the pool's process slots, released when the process is gone.
     pub(super) slot: OwnedSemaphorePermit,
 }
 
 /// Why a process ends.
 enum ExitReason {
-    /// It was told to, or nobody will need it any more.
+    /// The pool asked for it, or the pool is gone.
     Requested,
-    /// Its client has left.
+    /// The client closed its connection.
     ClientLeft,
-    /// It waited for its client for too long and was put to sleep.
+    /// The client did not come back within the hold time.
     HoldExpired,
-    /// It ended itself, or is of no use any more.
+    /// The process exited by itself or became unusable.
     Failed(TurnError),
 }
 
 impl ExitReason {
-    /// What a turn is told that came too late for the process to begin it.
+    /// The error for a turn that reached the mailbox too late to be started.
     fn error(&self) -> TurnError {
         match self {
             Self::Failed(error) => error.clone(),
@@ -82,21 +82,20 @@ impl Actor {
                 let end = self.serve(&mut core, &mut record_queue, &mut process).await;
                 self.pool.remove(self.id);
                 let last = end.error();
-                // The client may ask again at once, and by then it must be known how far this turn came, and nothing
-                // of it may still go on.
+                // The client may retry at once. By then the process must be dead and its progress on record.
                 process.end().await;
                 match core.unfinished_record() {
                     Some(record) => record_queue.push(record, || report_exit(core, end)),
                     None => report_exit(core, end),
                 }
-                // Whoever claimed it in its last moment has a turn in the mailbox.
+                // A request that claimed the process at the last moment has put its turn into the mailbox.
                 self.refuse_all(&last);
             }
             Err(error) => {
                 self.pool.remove(self.id);
                 let error = errors::cannot_start(&self.pool.config().program, error);
-                tracing::warn!(agent = %self.pool.config().name, %error, "an agent process could not be started");
-                // Whoever claimed it may still be about to send the turn, and is to hear why it cannot be.
+                tracing::warn!(agent = %self.pool.config().name, %error, "starting an agent process failed");
+                // A request that claimed the process may not have sent its turn yet; it gets this error too.
                 while let Some(command) = self.commands.recv().await {
                     refuse(command, &error);
                 }
@@ -171,7 +170,7 @@ impl Actor {
                             match event {
                                 CoreEvent::FirstEvent => self.pool.refill(),
                                 CoreEvent::Settled { settled, last, reply_sender, record, transcript, run_guard } => {
-                                    // Noted before the client knows: its next request may come at once.
+                                    // Before the client gets the end of its reply: its next request may come at once.
                                     reported = activity(core, &approvals);
                                     self.pool.settle(self.id, settled, reported);
                                     for record in transcript {
@@ -188,7 +187,7 @@ impl Actor {
                                 CoreEvent::Failed(error) => return ExitReason::Failed(error),
                                 CoreEvent::ApprovalNeeded { id, request } => {
                                     let (flushed, decision) = (record_queue.flushed(), self.decide(core, &request));
-                                    // What is on record is never run again, so it runs only then.
+                                    // A tool may run only after its call is on record, so that no retry runs it again.
                                     let decision = flushed.then(|()| decision).boxed();
                                     approvals.add(id, request, decision);
                                 }
@@ -198,16 +197,16 @@ impl Actor {
                     }
                 },
                 () = tokio::time::sleep_until(at), if deadline != Deadline::None => match deadline {
-                    // It is somebody else's turn to say something, and asleep it could not hear it.
+                    // A person is deciding, and the decision would be lost with the process.
                     Deadline::Hold(_) | Deadline::Stall(_) if approvals.any_open() => {
                         deadline = deadline.restarted(self.pool.config());
                     }
-                    // Its client is not the only one it waits for: a tool of its own runs, or hangs.
+                    // A built-in tool is running, or hangs.
                     Deadline::Hold(_) if core.pending_builtins() == PendingBuiltins::Runnable && last_message_at.elapsed() < self.pool.config().stall_timeout => {
                         deadline = deadline.restarted(self.pool.config());
                     }
                     Deadline::Hold(_) if self.pool.retire(self.id) => return ExitReason::HoldExpired,
-                    // It was claimed at this very moment: the command is on its way.
+                    // A request has just claimed it: the command is on its way.
                     Deadline::Hold(_) | Deadline::None => deadline = Deadline::None,
                     Deadline::Stall(_) => return ExitReason::Failed(errors::stalled()),
                 },
@@ -232,14 +231,14 @@ impl Actor {
 #[derive(Clone, Copy, PartialEq)]
 enum Deadline {
     None,
-    /// The program must say something until then.
+    /// The program must write a message before this time.
     Stall(Instant),
-    /// The client must come back until then.
+    /// The client must come back before this time.
     Hold(Instant),
 }
 
 impl Deadline {
-    /// The same, from now on.
+    /// The same deadline, counted from now.
     fn restarted(self, config: &AgentConfig) -> Self {
         match self {
             Self::None => Self::None,
@@ -256,10 +255,10 @@ impl Deadline {
     }
 }
 
-/// What the program's last lines said.
+/// The result of reading the lines that have arrived.
 #[derive(Default)]
 struct ReadLines {
-    /// How many of them were messages: other noise is no sign that it works.
+    /// The number of JSON messages. Other output does not count as progress.
     messages: usize,
     events: Vec<CoreEvent>,
 }
@@ -273,7 +272,7 @@ fn read(core: &mut Core, process: &mut Process) -> Result<ReadLines, TurnError> 
     Ok(read)
 }
 
-/// What a process does while it waits for its client.
+/// What a process is doing while it waits for its client.
 fn activity(core: &Core, approvals: &PendingApprovals) -> Activity {
     let works = approvals.any_open() || core.pending_builtins() == PendingBuiltins::Runnable;
     if works { Activity::Working } else { Activity::Idle }

@@ -1,58 +1,59 @@
-//! Whether the agent may use a built-in tool: one request, one decision, made by whoever the gateway asks.
+//! Whether an agent may use a built-in tool: one request, one decision by the gateway's [`Decider`].
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use uuid::Uuid;
 
-/// The agent wants to use a tool.
+/// A request of an agent to use a built-in tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApprovalRequest {
-    /// The turn it is in.
+    /// The turn the call belongs to.
     pub turn: Uuid,
-    /// The session the turn is in.
+    /// The session the turn belongs to.
     pub session: String,
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
-    /// What it would do.
+    /// The call's input.
     pub input: Value,
-    /// Changes of the rules that the program proposes.
+    /// Permission rule changes that the program proposes.
     pub suggestions: Vec<Value>,
-    /// Why the program asks.
+    /// The program's reason for asking.
     pub reason: Option<String>,
 }
 
-/// What is decided.
+/// The answer to an [`ApprovalRequest`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// It may.
+    /// The tool may run.
     Allow {
-        /// Another input than the one asked about.
+        /// Replaces the call's input.
         input: Option<Value>,
-        /// Changes of the rules for the rest of the session: those decided on, never simply those proposed.
+        /// Permission rule changes for the rest of the session. Only explicitly chosen ones, never a copy of the
+        /// suggestions.
         updates: Vec<Value>,
     },
-    /// It may not.
+    /// The tool may not run.
     Deny {
-        /// Why, for the model.
+        /// The reason, shown to the model.
         message: String,
-        /// True where the turn is to end with it.
+        /// True if the denial also ends the turn.
         interrupt: bool,
     },
 }
 
-/// Who decides. Must come to a decision: a request that nobody answers in time is a denial.
+/// Decides on approval requests. It must always decide: treat a request that nobody answers in time as denied.
 pub trait Decider: Send + Sync {
-    /// Decides. Dropping the future withdraws the request.
+    /// Decides on one request. Dropping the future withdraws the request.
     fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision>;
 }
 
-/// Denies everything: for gateways where nobody can be asked.
+/// Denies everything. For gateways where nobody can be asked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DenyAll;
 
 impl Decider for DenyAll {
     fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
-        let message = format!("No rule allows {} here, and nobody can be asked.", request.tool);
+        let message = format!("Permission denied: no rule allows {}, and nobody can be asked.", request.tool);
         Box::pin(std::future::ready(Decision::Deny { message, interrupt: false }))
     }
 }

@@ -1,5 +1,5 @@
-//! What one process goes through: opened, fed with history, asked, waiting for the client, idle. Lines in, lines and
-//! core_events out; nothing here waits for anything.
+//! The state machine of one process: opened, fed with history, prompted, waiting for the client, idle. It takes lines
+//! and returns lines and [`CoreEvent`]s; it does no I/O and never waits.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,29 +32,29 @@ pub(super) struct Core {
     tools: AgentTools,
     handshake: Handshake,
     history: VecDeque<HistoryLine>,
-    /// A quiet line is on its way; the next must wait for it.
+    /// A history line was sent; the next line must wait until the program confirms it.
     awaiting_ack: bool,
     last_message: Option<Value>,
     prompt: Prompt,
     turn: Option<OpenTurn>,
-    /// The last turn's id and session.
+    /// The id and session of the last turn.
     turn_and_session: (Uuid, String),
     handoff: Handoff,
     cost_meter: CostMeter,
-    /// The turn that waits for its client, while built-in tools may still run.
+    /// The turn that waits for its client while built-in tools may still run.
     held: Option<(TurnSteps, RecordedSteps, OwnedRecord)>,
     lines: Vec<String>,
 }
 
-/// How far the question of the open turn has come.
+/// The progress of the open turn's prompt.
 #[derive(Default, PartialEq)]
 enum Prompt {
     /// It waits for the history before it.
     #[default]
     Waiting,
-    /// It is on its way.
+    /// It was sent.
     Sent,
-    /// The program works on it.
+    /// The program is working on it.
     Accepted,
 }
 
@@ -73,7 +73,7 @@ impl Core {
         Self { cost_meter, ..Self::default() }
     }
 
-    /// Tells all that comes before the first line of a conversation, where it was not told preopen.
+    /// Sends the opening of a conversation, unless it was sent before.
     pub(super) fn open(&mut self, opening: &Opening, tools: AgentTools) {
         self.lines.extend(self.handshake.start(opening, &tools));
         self.tools = tools;
@@ -109,7 +109,7 @@ impl Core {
         self.send_ready_lines();
     }
 
-    /// Takes a line of the program.
+    /// Handles a line that the program wrote.
     pub(super) fn handle_line(&mut self, line: Line<'_>) -> Vec<CoreEvent> {
         self.track_prompt(&line);
         match line {
@@ -137,44 +137,44 @@ impl Core {
         Vec::new()
     }
 
-    /// Lines to write, in order.
+    /// Takes the lines to write to the program, in order.
     pub(super) fn take_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Adds a line to write.
+    /// Queues a line to write to the program.
     pub(super) fn queue_line(&mut self, line: String) {
         self.lines.push(line);
     }
 
-    /// The client's end of the open turn.
+    /// The reply channel of the open turn.
     pub(super) fn reply_sender(&self) -> Option<&ReplySender> {
         self.turn.as_ref().map(|turn| &turn.reply_sender)
     }
 
-    /// The last turn and its session: a question may come when the client has its reply already.
+    /// The last turn and its session. An approval request may come after the client has got its reply.
     pub(super) fn turn_and_session(&self) -> (Uuid, String) {
         self.turn_and_session.clone()
     }
 
-    /// What the program still does by itself while it waits for the client.
+    /// The built-in calls that are pending while the process waits for the client.
     pub(super) fn pending_builtins(&self) -> PendingBuiltins {
         let held = self.held.as_ref();
         held.map_or(PendingBuiltins::None, |(steps, ..)| steps.pending_builtins(self.handoff.calls()))
     }
 
-    /// What was recorded of a turn that ends too soon, where it must not be recorded again.
+    /// The record of a turn that ends too soon, if it did something that must not be repeated.
     pub(super) fn unfinished_record(&self) -> Option<OwnedRecord> {
         self.turn.as_ref()?.unfinished_record()
     }
 
-    /// Takes the open turn's end to tell a failure.
+    /// Takes the reply channel of the open turn, to report a failure.
     pub(super) fn take_reply_sender(&mut self) -> Option<ReplySender> {
         self.turn.take().map(|turn| turn.reply_sender)
     }
 
-    /// The program tells what it does before it asks its model: until then, a turn that fails can be tried again
-    /// elsewhere and the model is still asked once.
+    /// Notes when the program accepts the prompt. Until then the model has not been called, so a failed turn can be
+    /// retried in another process.
     fn track_prompt(&mut self, line: &Line<'_>) {
         let accepted = matches!(
             line,
@@ -192,7 +192,7 @@ impl Core {
         }
     }
 
-    /// Results of the program's own tools. Those of the client's are in the client's history.
+    /// Handles results of built-in tools. Results of the client's tools are in the client's history.
     fn user_message(&mut self, message: &Value) -> Vec<CoreEvent> {
         let client_calls = self.handoff.calls();
         if let Some(turn) = &mut self.turn {
@@ -215,8 +215,8 @@ impl Core {
         self.last_message = Some(script.last);
     }
 
-    /// Sends what may be sent now: history line by line, then the question. The program asks for our tools before it
-    /// asks its model, so nothing has to wait for that.
+    /// Queues what may be sent now: the history line by line, then the prompt. The program lists our tools before it
+    /// calls its model, so the prompt need not wait for that.
     fn send_ready_lines(&mut self) {
         while self.handshake.is_complete() && !self.awaiting_ack {
             match self.history.pop_front() {
@@ -275,7 +275,7 @@ impl Core {
             return Vec::new();
         }
         let Some(turn) = &mut self.turn else {
-            // The turn that waited for the client is over without it.
+            // The turn that waited for the client has ended without it.
             return vec![CoreEvent::Failed(errors::gave_up_on_client(outcome))];
         };
         let completion = match errors::completion(outcome) {
@@ -297,7 +297,7 @@ impl Core {
         self.settle(batch, stop)
     }
 
-    /// The reply is complete.
+    /// Completes the reply.
     fn settle(&mut self, mut batch: Batch, stop: Option<StopReason>) -> Vec<CoreEvent> {
         let Some(mut turn) = self.turn.take() else { return Vec::new() };
         let finish = turn.reply.finish(stop);
@@ -351,10 +351,10 @@ impl Core {
                 self.lines.push(write::answer(&id, &json!({ "action": "decline" })))
             }
             ControlRequest::Hook => self.lines.push(write::answer(&id, &json!({}))),
-            // The program asks for silence where a dialog is not known.
+            // The protocol wants no answer to a dialog that the host does not support.
             ControlRequest::Dialog => {}
             ControlRequest::Unknown(name) => {
-                self.lines.push(write::refuse(&id, &format!("toolgate does not know `{name}`")));
+                self.lines.push(write::refuse(&id, &format!("toolgate does not support `{name}` requests")));
             }
         }
         None
@@ -366,7 +366,7 @@ impl OpenTurn {
         batch.events.iter().try_for_each(|event: &TurnEvent| self.fold.event(event.clone()))
     }
 
-    /// What is to be remembered of a message of the program.
+    /// The record to save after a message of the program.
     fn progress(&self, builtin_use: BuiltinUse) -> Vec<CoreEvent> {
         let record = match builtin_use {
             BuiltinUse::Found => self.unfinished_record(),
@@ -375,7 +375,7 @@ impl OpenTurn {
         record.map(CoreEvent::Progress).into_iter().collect()
     }
 
-    /// The record of the turn as if it ended here.
+    /// The record of the turn as if it ended now.
     fn unfinished_record(&self) -> Option<OwnedRecord> {
         let steps = self.steps.if_hidden_from_client();
         if steps.is_empty() {
@@ -392,7 +392,7 @@ impl OpenTurn {
     }
 }
 
-/// What history lines name as their model: the program wants some name, and no host ever sees it.
+/// The model name in history lines. The program requires one; no API host ever sees it.
 const HISTORY_MODEL: &str = "claude";
 
 fn fresh_uuid() -> String {

@@ -1,19 +1,19 @@
-//! What a turn costs in money, from what the program says that it has cost so far.
+//! The cost of each turn, from the running total that the program reports.
 
 use super::config::AgentModel;
 
-/// The cost_meter of one process.
+/// The cost so far of one process.
 #[derive(Debug, Default)]
 pub(super) struct CostMeter {
     prices: Prices,
     last_total: f64,
 }
 
-/// Whether the program's prices are those of its model.
+/// Whether the program knows the prices of its model.
 #[derive(Debug, Default)]
 enum Prices {
     Known,
-    /// It thinks with a model of ours, whose price it does not know.
+    /// The program uses a gateway model, whose price it does not know.
     #[default]
     Unknown,
 }
@@ -27,8 +27,8 @@ impl CostMeter {
         Self { prices, last_total: 0.0 }
     }
 
-    /// What came since the last time, in dollars. The program tells its total when a turn is over, so replies that end in
-    /// calls of the client are charged with the one that comes after the results.
+    /// The cost in dollars since the last call. The program reports its total only when a turn is over, so a reply that
+    /// ends in client calls is charged to the reply that follows the results.
     pub(super) fn since_last(&mut self, total: Option<f64>) -> Option<f64> {
         let total = match self.prices {
             Prices::Known => total?,

@@ -1,4 +1,4 @@
-//! What goes wrong with an agent, as errors a client can act on.
+//! Agent failures, as errors that a client can act on.
 
 use std::io;
 use std::path::Path;
@@ -7,22 +7,22 @@ use std::process::ExitStatus;
 use toolgate_dialect::claude_stream_json::Outcome;
 use toolgate_model::{ErrorKind, GrammarError, TurnError};
 
-/// How a turn ended well.
+/// How a turn completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Completion {
-    /// The agent had said what it wanted.
+    /// The agent finished its answer.
     Complete,
-    /// It had used up its model calls; send the conversation back to go on (M7).
+    /// It reached its limit of model calls; the client can send the conversation back to continue (M7).
     Paused,
 }
 
-/// How a turn ended, or the error it ended in.
+/// Whether a turn completed, or the error it ended in.
 pub(super) fn completion(outcome: &Outcome) -> Result<Completion, TurnError> {
     let details = details_of(outcome);
     match outcome.subtype.as_str() {
         "success" if !outcome.is_error => Ok(Completion::Complete),
         "error_max_turns" => Ok(Completion::Paused),
-        // The answer is there, and no step after it needs the money.
+        // The answer is complete, so the budget does not matter any more.
         "error_max_budget_usd" if outcome.stop.as_deref() == Some("end_turn") => Ok(Completion::Complete),
         "error_max_budget_usd" => {
             Err(TurnError::new(ErrorKind::Billing, format!("the agent's budget is used up: {details}")))
@@ -32,19 +32,21 @@ pub(super) fn completion(outcome: &Outcome) -> Result<Completion, TurnError> {
             None if details.contains("/login") || details.contains("API key") => TurnError::new(
                 ErrorKind::Authentication,
                 format!(
-                    "the agent is not logged in ({details}); give it a key in `env` of its [agents] section"
+                    "the agent is not logged in ({details}); set an API key in `env` of its [agents] section"
                 ),
             ),
             None if details.starts_with("Prompt is too long") => TurnError::invalid_param(
                 "messages",
-                format!("messages: too much for the agent's model ({details}); send fewer or shorter ones"),
+                format!(
+                    "messages: too long for the agent's model ({details}); send fewer or shorter messages"
+                ),
             ),
             None => TurnError::upstream(format!("the agent's turn failed: {details}")),
         }),
     }
 }
 
-/// The model's host failed (X28: the status stays).
+/// The model's API returned an error (X28: its status is kept).
 fn provider_error(status: u16, details: &str) -> TurnError {
     let mut error = TurnError::new(ErrorKind::from_status(status), details);
     error.status =
@@ -54,61 +56,61 @@ fn provider_error(status: u16, details: &str) -> TurnError {
 
 /// A turn that waited for the client ended without it.
 pub(super) fn gave_up_on_client(outcome: &Outcome) -> TurnError {
-    TurnError::upstream(format!("the agent gave up waiting for its tools: {}", details_of(outcome)))
+    TurnError::upstream(format!("the agent stopped waiting for tool results: {}", details_of(outcome)))
 }
 
-/// The program did not take its first line.
+/// The program rejected the `initialize` request.
 pub(super) fn initialize_rejected(why: &str) -> TurnError {
     TurnError::upstream(format!(
-        "the agent's program could not be set up: {why}; `toolgate doctor` checks its version"
+        "the agent's program rejected its setup: {why}; run `toolgate doctor` to check its version"
     ))
 }
 
-/// Events made no sense as a whole.
+/// The program sent events in an invalid order.
 pub(super) fn invalid_event_order(error: GrammarError) -> TurnError {
-    TurnError::upstream("the agent's reply makes no sense as a whole; try again").caused_by(error)
+    TurnError::upstream("the agent sent an invalid sequence of events; send the request again")
+        .caused_by(error)
 }
 
 /// The program could not be started.
 pub(super) fn cannot_start(program: &Path, error: io::Error) -> TurnError {
     let shown = program.display();
     let advice = if error.kind() == io::ErrorKind::NotFound {
-        "install Claude Code, or name the program in `command`"
+        "install Claude Code, or set the path of the program in `command`"
     } else {
-        "check that the program may be run, and the agent's `workdir`"
+        "check that the program is executable and that the agent's `workdir` exists"
     };
     TurnError::new(ErrorKind::Unavailable, format!("starting the agent's program {shown} failed: {advice}"))
         .caused_by(error)
 }
 
-/// The program ended in the middle.
+/// The program exited during a turn.
 pub(super) fn exited(status: Option<ExitStatus>, stderr: &str) -> TurnError {
-    let how = status.map_or_else(|| "without a word".to_owned(), |status| status.to_string());
-    let output = if stderr.is_empty() { String::new() } else { format!("; it said: {stderr}") };
+    let how = status.map_or_else(|| "no exit status".to_owned(), |status| status.to_string());
+    let output = if stderr.is_empty() { String::new() } else { format!("; stderr: {stderr}") };
     TurnError::upstream(format!(
-        "the agent's program ended in the middle of the turn ({how}){output}; send the request again"
+        "the agent's program exited during the turn ({how}){output}; send the request again"
     ))
 }
 
-/// The program says nothing any more.
+/// The program has written nothing for too long.
 pub(super) fn stalled() -> TurnError {
     TurnError::new(
         ErrorKind::Timeout,
-        "the agent's program says nothing any more and was ended; send the request again",
+        "the agent's program stopped responding and was ended; send the request again",
     )
 }
 
-/// A line that nobody can read.
+/// The program wrote a line that is not valid.
 pub(super) fn unreadable_line(error: impl std::error::Error + Send + Sync + 'static) -> TurnError {
-    TurnError::upstream("the agent's program wrote a line that cannot be read; send the request again")
-        .caused_by(error)
+    TurnError::upstream("the agent's program wrote an invalid line; send the request again").caused_by(error)
 }
 
-/// All processes are busy and enough requests wait for one.
+/// All processes are busy and the queue is full.
 pub(super) fn queue_full() -> TurnError {
     TurnError::new(
         ErrorKind::RateLimited,
-        "all agent processes are busy and many requests wait; try again in a moment",
+        "all agent processes are busy and too many requests are waiting; try again later",
     )
 }
 
@@ -120,7 +122,7 @@ pub(super) fn queue_timeout() -> TurnError {
     )
 }
 
-/// The gateway ends.
+/// The gateway is shutting down.
 pub(super) fn stopping() -> TurnError {
     TurnError::new(ErrorKind::Unavailable, "the gateway is shutting down; send the request again in a moment")
 }

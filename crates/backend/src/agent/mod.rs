@@ -1,16 +1,16 @@
-//! Claude Code as a back end: the real program as a child process, driven over its stdin and stdout.
+//! Claude Code as a back end: the real program runs as a child process, driven over stdin and stdout.
 //!
 //! ```text
-//!  Turn ─Plan─▶ launch, opening, tools, lines
+//!  Turn ─Plan─▶ launch options, opening, tools, history
 //!    │
-//!  Pool ── a live process that knows this conversation's beginning ─▶ what is new, or the client's results
-//!    └──── else a warm one ─────────────────────────────────────────▶ the whole history, line by line
+//!  Pool ── a live process that holds the start of this conversation ◀─ only the new messages or tool results
+//!    └──── otherwise a warm process ◀─────────────────────────────── the whole history, line by line
 //!                    │
-//!                  Actor (one for each process) ─ Core ─▶ events ─ ReplySender ─▶ the client
+//!                  Actor (one per process) ─ Core ─▶ events ─ ReplySender ─▶ client
 //! ```
 //!
-//! The client's history is the truth and a live process is a cache: any of them may be ended at any time, and the
-//! next request is served by another (X2).
+//! The client's history is authoritative and a live process is a cache: any process may be ended at any time, and
+//! another one serves the next request (X2).
 
 mod actor;
 mod approval;
@@ -61,18 +61,18 @@ pub use self::launch::GatewayAccess;
 pub use self::records::{AgentRecord, NoRecords, RecordStore};
 pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, exec_supervised, supervise};
 
-/// All agents of a gateway, on a thread of their own: a session may be continued on any of the gateway's threads.
+/// All agents of a gateway. They run on one thread of their own, because any gateway thread may continue a session.
 pub struct Agents {
     pools: HashMap<AgentName, Arc<Pool>>,
     gateway_access: Arc<OnceLock<GatewayAccess>>,
     stopping: CancellationToken,
-    /// Tells when the thread has ended.
+    /// Resolves when the thread has ended.
     ended: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 impl Agents {
-    /// Makes the agents' folders and their thread. No process is started before [`Agents::open`].
-    /// `decider` says who decides for each of them.
+    /// Creates the agents' folders and their thread. No process is started before [`Agents::open`].
+    /// `decider` returns the [`Decider`] of each agent.
     pub fn new(
         configs: &[AgentConfig],
         records: Arc<dyn RecordStore>,
@@ -111,7 +111,7 @@ impl Agents {
                 tasks.close();
                 tasks.wait().await;
             });
-            // Nobody listens where the gateway was not stopped but dropped.
+            // The receiver is gone if the gateway was dropped without `stop`.
             ended.send(()).ok();
         });
         drop(thread?);
@@ -119,15 +119,15 @@ impl Agents {
         Ok(agents)
     }
 
-    /// Tells the agents how to reach the gateway they belong to, and starts the warm processes.
+    /// Passes the agents the address and key of their gateway, and starts the warm processes.
     pub fn open(&self, gateway_access: GatewayAccess) {
         if self.gateway_access.set(gateway_access).is_err() {
-            tracing::debug!("the agents were opened twice");
+            tracing::debug!("Agents::open was called twice; the second call has no effect");
         }
         self.pools.values().for_each(Pool::warm_up);
     }
 
-    /// The models of this gateway that agents think with: their key may use these and no others.
+    /// The gateway models that agents use. The agents' key is limited to them.
     pub fn models(&self) -> Vec<String> {
         let named = self.pools.values().filter_map(|pool| match &pool.config().model {
             config::AgentModel::Default => None,
@@ -136,14 +136,14 @@ impl Agents {
         named.collect()
     }
 
-    /// Ends every process, and returns when the last is gone.
+    /// Ends every process, and returns when all of them are gone.
     pub async fn stop(&self) {
         self.stopping.cancel();
         let end = self.ended.lock().take();
         if let Some(end) = end
             && end.await.is_err()
         {
-            tracing::error!("the agents' thread ended by a panic; please report what the log says about it");
+            tracing::error!("the agents' thread panicked; please report the panic message from the log");
         }
     }
 

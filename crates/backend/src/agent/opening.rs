@@ -1,4 +1,4 @@
-//! What a process is told before the first line of a conversation, and keeps: its instructions and its client's tools.
+//! The opening of a process: the system prompt and the client's tools, sent once before the first message.
 
 use toolgate_dialect::claude_stream_json::write::{self, Opening, SystemPrompt};
 use toolgate_dialect::claude_stream_json::{AgentTools, RequestId, ToolServer};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::errors;
 use super::launch::Launch;
 
-/// What a process was told at its opening.
+/// How a process was opened.
 #[derive(Clone)]
 pub(super) struct Setup {
     pub(super) opening: Opening,
@@ -19,14 +19,14 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// True where a process that knows the conversation may go on with it.
-    pub(super) fn matches(&self, asked: &Self) -> bool {
+    /// True if a process with this setup can continue a conversation that needs `other`.
+    pub(super) fn matches(&self, other: &Self) -> bool {
         let Self { opening, tools, fingerprint: _, session: _ } = self;
-        (opening, tools) == (&asked.opening, &asked.tools)
+        (opening, tools) == (&other.opening, &other.tools)
     }
 
-    /// True where the program makes nothing of it but what it was told. Its own prompt shows the model the state of its
-    /// folder at the opening, and that must be the state at the conversation's beginning.
+    /// True if the opening says everything the model will see. The default prompt includes a snapshot of the working
+    /// directory, which must be taken when the conversation starts, not earlier.
     pub(super) fn is_self_contained(&self) -> bool {
         match &self.opening.system {
             SystemPrompt::Replace(_) => true,
@@ -35,7 +35,7 @@ impl Setup {
     }
 }
 
-/// Every byte of how a conversation is begun, and whose it is. Key order counts here, as it does for a model's host.
+/// Identifies an opening, byte for byte, and its caller. Key order counts, as it does for prompt caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OpeningFingerprint {
     hash: PrefixHash,
@@ -49,13 +49,13 @@ impl OpeningFingerprint {
     }
 }
 
-/// All that the start of a process and its opening say, as text.
+/// The launch options and the opening as text, to be hashed.
 pub(super) fn describe(launch: &Launch, opening: &Opening, tools: &AgentTools) -> String {
     let tools = (tools.served(), &tools.builtins);
     format!("{launch:?}\n{opening:?}\n{tools:?}")
 }
 
-/// How far the opening of a process has come.
+/// The progress of the `initialize` handshake.
 #[derive(Default)]
 pub(super) struct Handshake {
     server: ToolServer,
@@ -71,7 +71,7 @@ enum Stage {
 }
 
 impl Handshake {
-    /// The line that opens the process; none where it was opened before, which was in the same words.
+    /// The `initialize` line; `None` if it was sent before, which was then with the same opening.
     pub(super) fn start(&mut self, opening: &Opening, tools: &AgentTools) -> Option<String> {
         if self.stage != Stage::NotSent {
             return None;
@@ -83,7 +83,7 @@ impl Handshake {
         Some(line)
     }
 
-    /// The program has answered a request of ours.
+    /// The program has answered one of our requests.
     pub(super) fn response<T>(&mut self, id: RequestId, outcome: Result<T, String>) -> Result<(), TurnError> {
         if self.stage != Stage::Sent(id) {
             return Ok(());
@@ -97,7 +97,7 @@ impl Handshake {
         self.stage == Stage::Acknowledged
     }
 
-    /// Who answers for the client's tools.
+    /// The server that answers for the client's tools.
     pub(super) fn server(&self) -> &ToolServer {
         &self.server
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     impl Setup {
-        /// Handshake with these instructions alone.
+        /// A setup with only this system prompt.
         pub(in super::super) fn replacing(caller: &str, instructions: &str) -> Self {
             let system = SystemPrompt::Replace(vec![instructions.to_owned()]);
             let opening = Opening { system, ..Opening::default() };
@@ -128,11 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn a_wording_is_the_same_only_to_the_byte_and_for_the_same_caller() {
+    fn a_fingerprint_is_equal_only_for_the_same_bytes_and_caller() {
         let usual = Launch::default();
         let first = fingerprint("alice", &usual, r#"{"type":"object","title":"t"}"#);
         assert_eq!(first, fingerprint("alice", &usual, r#"{ "type": "object", "title": "t" }"#));
-        assert_ne!(first, fingerprint("alice", &usual, r#"{"title":"t","type":"object"}"#), "another order");
+        assert_ne!(
+            first,
+            fingerprint("alice", &usual, r#"{"title":"t","type":"object"}"#),
+            "key order differs"
+        );
         assert_ne!(first, fingerprint("bob", &usual, r#"{"type":"object","title":"t"}"#));
         let other = Launch { model: Some("large".to_owned()), ..Launch::default() };
         assert_ne!(first, fingerprint("alice", &other, r#"{"type":"object","title":"t"}"#));

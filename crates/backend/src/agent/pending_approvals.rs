@@ -1,4 +1,4 @@
-//! The approvals of one process that somebody decides: each waits by itself, may be withdrawn, and is answered once.
+//! The open approval requests of one process. Each waits independently, can be withdrawn, and is answered once.
 
 use std::collections::HashMap;
 
@@ -12,18 +12,18 @@ use toolgate_dialect::claude_stream_json::{PermissionRequest, RequestId};
 
 use super::approval::Decision;
 
-/// The approvals that wait for a decision.
+/// The approval requests that wait for a decision.
 #[derive(Default)]
 pub(super) struct PendingApprovals {
     waiting: FuturesUnordered<BoxFuture<'static, Decided>>,
     open: HashMap<RequestId, CancellationToken>,
 }
 
-/// A question and its decision; none where it was withdrawn.
+/// A request and its decision; `None` if it was withdrawn.
 type Decided = (RequestId, PermissionRequest, Option<Decision>);
 
 impl PendingApprovals {
-    /// Adds a question, and who decides it.
+    /// Adds a request and the future that decides it.
     pub(super) fn add(
         &mut self,
         id: RequestId,
@@ -38,19 +38,19 @@ impl PendingApprovals {
         }));
     }
 
-    /// The program no longer wants an answer: nobody is asked any more, and a late one goes nowhere.
+    /// The program no longer wants an answer: drops the decision future, so a late decision has no effect.
     pub(super) fn withdraw(&mut self, id: &RequestId) {
         if let Some(question) = self.open.remove(id) {
             question.cancel();
         }
     }
 
-    /// True while somebody is being asked.
+    /// True while a request is undecided.
     pub(super) fn any_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Waits for the next decision: the line that tells it. May be dropped at any time.
+    /// Waits for the next decision and returns the line that answers it. Cancel safe.
     pub(super) async fn next_answer(&mut self) -> String {
         while let Some((id, request, decision)) = self.waiting.next().await {
             let is_open = self.open.remove(&id).is_some();
@@ -62,7 +62,8 @@ impl PendingApprovals {
     }
 }
 
-/// Only what was decided goes back, never what was proposed, and none of it is written to a file of this machine.
+/// The answer contains only what was decided, never the program's suggestions, and permission rules apply to the
+/// session only: nothing is written to a file of this machine.
 fn answer(id: &RequestId, request: &PermissionRequest, decision: Decision) -> String {
     match decision {
         Decision::Allow { input, updates } => {
@@ -95,32 +96,32 @@ mod tests {
         }
     }
 
-    fn told(decision: Decision) -> Value {
+    fn answer_json(decision: Decision) -> Value {
         let line = answer(&RequestId::new("1"), &request(), decision);
         serde_json::from_str::<Value>(&line).expect("a line of JSON")["response"]["response"].take()
     }
 
     #[test]
-    fn an_allowed_call_keeps_its_input_and_nothing_proposed_is_echoed() {
+    fn an_allowed_call_keeps_its_input_and_no_suggestion_is_echoed() {
         // agent 23
-        let told = told(Decision::Allow { input: None, updates: Vec::new() });
-        assert_eq!(told["updatedInput"], json!({ "command": "touch x" }));
-        assert!(!told.to_string().contains("acceptEdits"), "{told}");
+        let answer = answer_json(Decision::Allow { input: None, updates: Vec::new() });
+        assert_eq!(answer["updatedInput"], json!({ "command": "touch x" }));
+        assert!(!answer.to_string().contains("acceptEdits"), "{answer}");
     }
 
     #[test]
-    fn what_is_always_allowed_is_so_for_the_session_and_in_no_file() {
+    fn permission_updates_apply_to_the_session_only() {
         // agent 24
         for destination in ["userSettings", "projectSettings", "localSettings", "session"] {
             let rules = json!([{ "toolName": "Bash", "ruleContent": "touch:*" }]);
             let update = |destination| json!({ "type": "addRules", "rules": rules, "behavior": "allow", "destination": destination });
-            let told = told(Decision::Allow { input: None, updates: vec![update(destination)] });
-            assert_eq!(told["updatedPermissions"], json!([update("session")]));
+            let answer = answer_json(Decision::Allow { input: None, updates: vec![update(destination)] });
+            assert_eq!(answer["updatedPermissions"], json!([update("session")]));
         }
     }
 
     #[test]
-    fn a_withdrawn_question_is_asked_no_more_and_a_late_answer_is_harmless() {
+    fn a_withdrawn_request_is_dropped_and_a_late_decision_has_no_effect() {
         // agent 26
         let mut approvals = PendingApprovals::default();
         let (late, decision) = oneshot::channel();
@@ -133,8 +134,8 @@ mod tests {
         assert_eq!(approvals.next_answer().now_or_never(), None);
         approvals.withdraw(&RequestId::new("1"));
         assert_eq!(approvals.next_answer().now_or_never(), None);
-        assert!(late.send(allow()).is_err(), "nobody is asked any more");
-        assert!(approvals.any_open(), "the other still is");
+        assert!(late.send(allow()).is_err(), "the decision future was dropped");
+        assert!(approvals.any_open(), "the other request is still open");
         approvals.add(RequestId::new("3"), request(), Box::pin(std::future::ready(allow())));
         let line = approvals.next_answer().now_or_never().expect("an answer");
         assert!(line.contains("\"3\""), "{line}");

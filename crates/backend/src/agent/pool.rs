@@ -1,5 +1,5 @@
-//! The processes of one agent: a few warm ones, those at work, and those that wait for their client. At most `max`
-//! live; the one idle for longest makes room for others, and loses nothing by it.
+//! The processes of one agent: warm, busy, or waiting for their client. At most `max` are alive; the one idle longest
+//! is evicted to make room, and nothing is lost with it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,10 +24,10 @@ use super::records::RecordStore;
 use super::run_lock::RunLocks;
 use super::turn_job::Settled;
 
-/// How many requests may wait for a process.
+/// The maximum number of requests that wait for a process.
 const MAX_WAITING: usize = 256;
 
-/// A process gets one turn, and perhaps the word to end, before it looks into its mailbox.
+/// A process gets at most one turn and one end command before it reads its mailbox.
 const MAILBOX_CAPACITY: usize = 4;
 
 /// The processes of one agent.
@@ -84,12 +84,12 @@ impl Pool {
         &*self.shared.records
     }
 
-    /// The requests of this agent that run.
+    /// The locks that keep two runs of the same request apart.
     pub(super) fn run_locks(&self) -> &RunLocks {
         &self.run_locks
     }
 
-    /// Does something beside the processes, which the gateway's end waits for.
+    /// Spawns a task that shutdown waits for.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
         self.shared.tasks.spawn_on(task, &self.shared.runtime)
     }
@@ -98,12 +98,12 @@ impl Pool {
         &self.shared.stopping
     }
 
-    /// The live process that knows most of this conversation and was set up the same way, taken for the request.
+    /// Claims the live process that holds most of this conversation and has the same setup.
     pub(super) fn find(&self, lineage: &Lineage, launch: &Launch, setup: &Setup) -> Option<LiveMatch> {
         self.processes.lock().find(lineage, launch, setup)
     }
 
-    /// A process that knows nothing yet: a warm one, a new one, or one that had to be waited for.
+    /// Claims a process without a conversation: a warm one, or a new one, if necessary after waiting for a slot.
     pub(super) async fn fresh(
         self: &Arc<Self>,
         launch: &Launch,
@@ -119,7 +119,7 @@ impl Pool {
         Ok(self.start(slot, launch.clone(), ProcessState::Busy, Some(setup)))
     }
 
-    /// RecordInputs where a process stands after its turn.
+    /// Records the state of a process after its turn.
     pub(super) fn settle(&self, id: ProcessId, settled: Settled, activity: Activity) {
         let mut processes = self.processes.lock();
         if processes.settle(id, settled, activity) && self.has_waiters() {
@@ -127,7 +127,7 @@ impl Pool {
         }
     }
 
-    /// RecordInputs whether a process that waits for its client may make room for others.
+    /// Records whether a process that waits for its client may be evicted.
     pub(super) fn set_activity(&self, id: ProcessId, activity: Activity) {
         let mut processes = self.processes.lock();
         if processes.set_activity(id, activity) && activity == Activity::Idle && self.has_waiters() {
@@ -135,28 +135,28 @@ impl Pool {
         }
     }
 
-    /// Takes a process out of use if nobody has claimed it.
+    /// Removes a process unless a request has claimed it.
     pub(super) fn retire(&self, id: ProcessId) -> bool {
         self.processes.lock().retire(id)
     }
 
-    /// Forgets a process that has ended or is about to.
+    /// Removes a process that has ended or is about to.
     pub(super) fn remove(&self, id: ProcessId) {
         self.processes.lock().remove(id);
     }
 
-    /// A process has really ended.
+    /// A process has exited and its slot is free.
     pub(super) fn process_exited(self: &Arc<Self>) {
         self.warm_up();
     }
 
-    /// An agent works, so others will: keeps as many warm as asked for.
+    /// A turn has succeeded, so the program works: restores the number of warm processes.
     pub(super) fn refill(self: &Arc<Self>) {
         self.processes.lock().mark_healthy();
         self.warm_up();
     }
 
-    /// Starts warm processes while there is room for them.
+    /// Starts warm processes while there are free slots.
     pub(super) fn warm_up(self: &Arc<Self>) {
         while !self.has_waiters() && !self.stopping().is_cancelled() {
             let next = self.processes.lock().next_warm(self.config.pool.warm, &self.default_launch);
@@ -166,7 +166,7 @@ impl Pool {
         }
     }
 
-    /// True while requests wait for a process to end.
+    /// True while requests wait for a slot.
     fn has_waiters(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
     }
@@ -204,7 +204,7 @@ impl Pool {
     }
 }
 
-/// Counts a request that waits, for as long as it does.
+/// Counts a waiting request until it is dropped.
 struct Waiting<'a> {
     count: &'a AtomicUsize,
     before: usize,

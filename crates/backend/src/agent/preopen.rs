@@ -1,24 +1,24 @@
-//! How the next conversation will begin. Most clients begin all of theirs in the same words, so a spare process can be
-//! told these before anybody asks for it; what is left to do then is the conversation itself.
+//! Guesses how the next conversation will open. Most clients open all their conversations the same way, so a warm
+//! process can be opened before a request claims it, and only the conversation itself remains to be sent.
 //!
-//! A wrong guess costs somebody a cold start, so each makes the next lowered bold.
+//! A wrong guess costs a cold start, so each miss raises the bar for the next guess.
 
 use super::launch::Launch;
 use super::opening::Setup;
 
-/// How many conversations in a row must have begun in_a_row, at the least.
+/// The minimum number of equal openings in a row before guessing.
 const MIN_IN_A_ROW: u32 = 2;
 
-/// And at the most: clients take turns, and one of them may have the agent for itself again.
+/// The maximum of that number: clients come and go, and one of them may use the agent alone again.
 const MAX_IN_A_ROW: u32 = 64;
 
-/// Longer beginnings are not kept. There is one for each agent, and no client is known whose tools fill it.
+/// Larger openings are not stored. Each agent stores one, and no known client's tools reach this size.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// What the last conversations of an agent tell about the next.
+/// The last opening of an agent, and whether to expect it again.
 pub(super) struct PreopenGuess {
     last: Option<(Launch, Setup)>,
-    /// How many in a row began with it.
+    /// How many conversations in a row had this opening.
     in_a_row: u32,
     required: u32,
 }
@@ -30,7 +30,7 @@ impl Default for PreopenGuess {
 }
 
 impl PreopenGuess {
-    /// RecordInputs how a conversation begins.
+    /// Notes the opening of a conversation.
     pub(super) fn observe(&mut self, launch: &Launch, setup: &Setup) {
         let is_same = self.last.as_ref().is_some_and(|(_, last)| last.fingerprint == setup.fingerprint);
         let was_guessed = self.guess().is_some();
@@ -48,13 +48,13 @@ impl PreopenGuess {
         self.in_a_row = 1;
     }
 
-    /// The guess was of no use.
+    /// Forgets the opening after a wrong guess and raises the bar.
     pub(super) fn reset_after_miss(&mut self) {
         self.required = self.required.saturating_mul(2).min(MAX_IN_A_ROW);
         (self.last, self.in_a_row) = (None, 0);
     }
 
-    /// How the next conversation will begin, where enough of them began in_a_row.
+    /// The expected opening, if enough conversations in a row had it.
     pub(super) fn guess(&self) -> Option<(&Launch, &Setup)> {
         let (launch, setup) = self.last.as_ref().filter(|_| self.in_a_row >= self.required)?;
         Some((launch, setup))
@@ -67,10 +67,10 @@ mod tests {
 
     use super::*;
 
-    /// Conversations that begin like this, one letter each, and what is expected after each of them. A small letter has
-    /// the program's own prompt, `#` is too long, and `!` says that the guess was of no use.
+    /// `openings` has a letter per conversation; `expected` is the guess after each. A lower-case letter appends to the
+    /// default prompt, `#` is too large, and `!` reports a miss.
     #[track_caller]
-    fn check(begun: &str, expected: &str) {
+    fn check(openings: &str, expected: &str) {
         let mut preopen = PreopenGuess::default();
         let guess = |letter: char| {
             match letter {
@@ -80,7 +80,7 @@ mod tests {
             let guess = preopen.guess().map(|(_, setup)| setup.session.clone());
             guess.unwrap_or_else(|| "-".to_owned())
         };
-        assert_eq!(begun.chars().map(guess).collect::<String>(), expected, "{begun}");
+        assert_eq!(openings.chars().map(guess).collect::<String>(), expected, "{openings}");
     }
 
     fn setup(letter: char) -> Setup {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_begin_alike_tell_the_next() {
+    fn two_equal_openings_predict_the_next() {
         check("A", "-");
         check("AAA", "-AA");
         check("ABAB", "----");
@@ -104,23 +104,23 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_guess_makes_the_next_less_bold_and_each_right_one_bolder() {
+    fn each_miss_raises_the_bar_and_each_hit_lowers_it() {
         check("AABBBB", "-A---B");
         check("AABBBBC", "-A---B-");
         check("AABBBBCCCCCCCC", "-A---B-------C");
-        // Two right ones, and it is as before.
+        // Two hits undo one miss.
         check("AABBBBBBCCCC", "-A---BBB---C");
         check("AAAAAAAABBBB", "-AAAAAAA---B");
     }
 
     #[test]
-    fn a_guess_that_is_of_no_use_is_forgotten() {
+    fn a_miss_is_forgotten() {
         check("AA!AAA", "-A----");
         check("AA!AAAA", "-A----A");
     }
 
     #[test]
-    fn what_cannot_be_told_ahead_is_not_expected() {
+    fn an_opening_that_cannot_be_sent_early_is_not_predicted() {
         check("aaaa", "----");
         check("####", "----");
         check("AaA#A", "-----");

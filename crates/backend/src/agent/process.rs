@@ -1,5 +1,5 @@
-//! A child process and its pipes. Reading, writing and stderr go on side by side, so that neither side can block the
-//! other; nothing outlives us.
+//! A child process and its pipes. Stdin, stdout and stderr are served concurrently, so neither side can block the
+//! other. No process outlives the gateway.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,16 +11,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use toolgate_dialect::frame::{FrameError, LineDecoder, MAX_FRAME_BYTES};
 
-/// How much of what the program complains about is kept for error messages.
+/// How much of the end of stderr is kept for error messages.
 const MAX_STDERR_BYTES: usize = 4 * 1024;
 
-/// How much is read at a time.
+/// The size of one read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How long a program that has closed its output may take to end.
+/// How long a program may take to exit after it has closed its stdout.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long the rest of its error output may take to arrive when it has ended.
+/// How long to wait for the rest of stderr after the program has exited.
 const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A running program.
@@ -38,11 +38,11 @@ pub(super) struct Process {
 
 /// What happened at the pipes.
 pub(super) enum PipeEvent {
-    /// There may be new lines.
+    /// Bytes arrived; there may be new lines.
     Read,
     /// Nothing to react to.
     Quiet,
-    /// The program has closed its output: it is ending.
+    /// The program has closed its stdout: it is exiting.
     Closed,
 }
 
@@ -64,14 +64,14 @@ impl Process {
         })
     }
 
-    /// Puts a line on its way.
+    /// Queues a line for stdin.
     pub(super) fn write(&mut self, line: String) {
         let mut bytes = line.into_bytes();
         bytes.push(b'\n');
         self.unwritten.push_back(bytes.into());
     }
 
-    /// Waits until something happens at the pipes. May be dropped at any time without losing a byte.
+    /// Waits until something happens at the pipes. Cancel safe: no byte is lost.
     pub(super) async fn next_event(&mut self) -> PipeEvent {
         let Self { stdin, stdout, stderr, unwritten, lines, read, stderr_chunk, .. } = self;
         tokio::select! {
@@ -85,7 +85,7 @@ impl Process {
             },
             outcome = write_some(stdin.as_mut(), unwritten), if !unwritten.is_empty() => {
                 if outcome.is_err() {
-                    // It has closed its input: its output tells the rest.
+                    // The program has closed its stdin. Its stdout will show why.
                     *stdin = None;
                     unwritten.clear();
                 }
@@ -98,35 +98,35 @@ impl Process {
         }
     }
 
-    /// The next whole line.
+    /// The next complete line.
     pub(super) fn next_line(&mut self) -> Result<Option<&str>, FrameError> {
         self.lines.next_line()
     }
 
-    /// The last of what the program stderr_tail about.
+    /// The end of what the program wrote to stderr.
     pub(super) fn stderr_tail(&self) -> String {
         let bytes: Vec<u8> = self.stderr_tail.iter().copied().collect();
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 
-    /// Ends the program and everything it started, at once: asked politely, it would first answer the calls it waits
-    /// for with an error of its own and ask its model again. It keeps nothing that could be lost.
+    /// Kills the program and everything it started. If its stdin were closed instead, it would answer the pending calls
+    /// with errors of its own and call its model again. It holds no state that could be lost.
     pub(super) async fn end(mut self) {
         if let Some(id) = self.child.id() {
             kill_process_tree(id);
         }
         if let Err(error) = self.child.kill().await {
-            tracing::debug!(%error, "an agent's process was gone already");
+            tracing::debug!(%error, "an agent process had already exited");
         }
     }
 
-    /// The status of a program that has closed its output, when it has said its last.
+    /// The exit status of a program that has closed its stdout, after the rest of its stderr was read.
     pub(super) async fn status(&mut self) -> Option<ExitStatus> {
         self.stdin = None;
         let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok()?.ok();
-        // Something it started may keep the pipe open, so there need not be an end.
+        // A descendant may keep the pipe open, so stderr need not end.
         if tokio::time::timeout(STDERR_DRAIN_TIMEOUT, self.drain_stderr()).await.is_err() {
-            tracing::debug!("an agent's program ended and its error output is still open");
+            tracing::debug!("an agent process exited but its stderr is still open");
         }
         status
     }
@@ -149,7 +149,7 @@ impl Process {
         stderr_tail.drain(..excess);
     }
 
-    /// Its id at the system.
+    /// The process id.
     pub(super) fn id(&self) -> Option<u32> {
         self.child.id()
     }
@@ -174,24 +174,24 @@ async fn read_stderr(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -> i
     }
 }
 
-/// The process, its group, and what it started in groups of their own.
+/// Kills the process, its group, and descendants in groups of their own.
 #[cfg(unix)]
 pub(super) fn kill_process_tree(id: u32) {
     use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
-    // Children first: once their parent is gone, nobody knows whose they were. The group last: a keeper that ends its
-    // family is of that group itself.
+    // Descendants first: after their parent is gone they cannot be found. The group last: a supervisor that kills the
+    // tree belongs to the group itself.
     let mut outcomes: Vec<_> =
         descendants(id).into_iter().filter_map(pid).map(|child| kill_process(child, Signal::KILL)).collect();
     outcomes.extend(pid(id).map(|group| kill_process_group(group, Signal::KILL)));
     let gone = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-    tracing::trace!(gone, "an agent's processes were ended");
+    tracing::trace!(gone, "killed the processes of an agent");
 }
 
 #[cfg(not(unix))]
 pub(super) fn kill_process_tree(_: u32) {}
 
-/// Everything a process started that still runs, as far as the system tells.
+/// All running descendants of a process.
 #[cfg(unix)]
 fn descendants(id: u32) -> Vec<u32> {
     let mut found = Vec::new();

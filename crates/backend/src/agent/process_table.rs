@@ -1,4 +1,4 @@
-//! Which processes of an agent live, where each of them stands, and who may have which.
+//! The live processes of an agent, the state of each, and the rules for claiming one.
 
 use std::collections::HashMap;
 
@@ -19,40 +19,40 @@ pub(super) struct ProcessTable {
     started: u64,
     live: HashMap<ProcessId, Entry>,
     by_lineage: HashMap<PrefixHash, ProcessId>,
-    /// The last warm process ended by itself: another would do the same.
+    /// The last warm process exited by itself, so another would too.
     warm_start_failed: bool,
-    /// The model that was asked for last: the next one is likely to ask for it too.
+    /// The model of the last request; the next request probably asks for the same one.
     model: Option<String>,
     preopen: PreopenGuess,
 }
 
-/// One process of an agent.
+/// Identifies a process of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ProcessId(u64);
 
 struct Entry {
     commands: mpsc::Sender<Command>,
     launch: Launch,
-    /// How it was setup; none for a warm one that was not.
+    /// How it was opened; `None` for a warm process that is not opened yet.
     setup: Option<Setup>,
     state: ProcessState,
     activity: Activity,
     since: Instant,
 }
 
-/// Where a process stands.
+/// The state of a process.
 pub(super) enum ProcessState {
-    /// Nobody has asked for it yet.
+    /// No request has claimed it yet.
     Warm,
     Busy,
     Settled(Settled),
 }
 
-/// Whether a process that waits for its client has nothing else to do.
+/// What a process does while it waits for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
     Idle,
-    /// A person is asked, or a tool of its own runs: both would be lost with it.
+    /// A person is deciding or a built-in tool is running; ending the process would lose that.
     Working,
 }
 
@@ -61,10 +61,10 @@ pub(super) struct ClaimedProcess {
     commands: mpsc::Sender<Command>,
 }
 
-/// A live process that knows the beginning of a conversation.
+/// A claimed live process that holds the start of a conversation.
 pub(super) struct LiveMatch {
     pub(super) process: ClaimedProcess,
-    /// How many of the request's messages it knows.
+    /// How many of the request's messages it has.
     pub(super) count: usize,
     /// The calls it waits for.
     pub(super) calls: Vec<String>,
@@ -88,7 +88,7 @@ impl ProcessTable {
         (id, claimed)
     }
 
-    /// The live process that knows most of this conversation and was set up the same way, taken for the request.
+    /// Claims the live process that holds most of this conversation and has the same setup.
     pub(super) fn find(&mut self, lineage: &Lineage, launch: &Launch, setup: &Setup) -> Option<LiveMatch> {
         for count in (1..lineage.len()).rev() {
             let hash = lineage.at(count);
@@ -110,7 +110,8 @@ impl ProcessTable {
         None
     }
 
-    /// A warm process for a conversation that begins: started this way, and setup in these very words or not at all.
+    /// Claims a warm process for a new conversation: launched this way, and either not opened yet or opened with
+    /// exactly this setup.
     pub(super) fn take_warm(&mut self, launch: &Launch, setup: &Setup) -> Option<ClaimedProcess> {
         self.model.clone_from(&launch.model);
         self.preopen.observe(launch, setup);
@@ -126,7 +127,7 @@ impl ProcessTable {
         Some(ClaimedProcess { commands: entry.commands.clone() })
     }
 
-    /// How the next warm process is to be started, and setup preopen, where fewer than `wanted` are of use.
+    /// How to launch and preopen the next warm process, if fewer than `wanted` are usable.
     pub(super) fn next_warm(&mut self, wanted: usize, usual: &Launch) -> Option<(Launch, Option<Setup>)> {
         self.end_unusable_preopened();
         let warm = self.live.values().filter(|entry| entry.is_warm()).count();
@@ -139,12 +140,12 @@ impl ProcessTable {
         })
     }
 
-    /// The agent's program works, so warm processes will.
+    /// The agent's program works, so warm processes may be started again.
     pub(super) fn mark_healthy(&mut self) {
         self.warm_start_failed = false;
     }
 
-    /// RecordInputs where a process stands after its turn; false for one that is ending.
+    /// Records the state of a process after its turn; false if it is ending.
     pub(super) fn settle(&mut self, id: ProcessId, settled: Settled, activity: Activity) -> bool {
         let Some(entry) = self.live.get_mut(&id) else { return false };
         self.by_lineage.insert(settled.after, id);
@@ -153,14 +154,14 @@ impl ProcessTable {
         true
     }
 
-    /// RecordInputs what a process does while it waits for its client; false for one that is ending.
+    /// Records what a process does while it waits for its client; false if it is ending.
     pub(super) fn set_activity(&mut self, id: ProcessId, activity: Activity) -> bool {
         let Some(entry) = self.live.get_mut(&id) else { return false };
         entry.activity = activity;
         true
     }
 
-    /// Takes a process out of use if nobody has claimed it.
+    /// Removes a process unless a request has claimed it.
     pub(super) fn retire(&mut self, id: ProcessId) -> bool {
         let is_busy = self.live.get(&id).is_some_and(|entry| matches!(entry.state, ProcessState::Busy));
         if !is_busy {
@@ -169,17 +170,17 @@ impl ProcessTable {
         !is_busy
     }
 
-    /// Forgets a process that has ended or is about to.
+    /// Removes a process that has ended or is about to.
     pub(super) fn remove(&mut self, id: ProcessId) {
         let Some(entry) = self.take(id).filter(Entry::is_warm) else { return };
         match entry.setup {
             None => self.warm_start_failed = true,
-            // Perhaps it was its opening that it could not take.
+            // The opening may have caused the exit.
             Some(_) => self.preopen.reset_after_miss(),
         }
     }
 
-    /// Ends the process that has been idle for longest. A warm one goes first: it knows nothing.
+    /// Ends the process that has been idle longest. Warm ones go first: they hold no conversation.
     pub(super) fn evict(&mut self) {
         let idle = self.live.iter().filter_map(|(id, entry)| match (&entry.state, entry.activity) {
             (ProcessState::Warm, _) => Some(((0, entry.since), *id)),
@@ -191,7 +192,7 @@ impl ProcessTable {
         }
     }
 
-    /// Ends warm processes that were setup for what is not expected any more: nobody else could use them.
+    /// Ends warm processes that were preopened for a setup that is no longer expected: no other request can use them.
     fn end_unusable_preopened(&mut self) {
         let guess = self.preopen.guess().map(|(_, setup)| setup.fingerprint);
         let is_wrong = |entry: &Entry| {
@@ -228,7 +229,7 @@ impl Entry {
 }
 
 impl ClaimedProcess {
-    /// Gives the process its turn. A process that is gone fails the turn, which then tells so itself.
+    /// Passes the turn to the process. If the process is gone, the turn fails through its reply channel.
     pub(super) fn begin(&self, turn_job: TurnJob) {
         let refused = match self.commands.try_send(Command::Begin(Box::new(turn_job))) {
             Ok(()) => return,
@@ -241,16 +242,16 @@ impl ClaimedProcess {
         }
     }
 
-    /// Ends a process that the conversation has gone past.
+    /// Ends a process that can no longer serve its conversation.
     pub(super) fn end(self) {
         request_end(&self.commands);
     }
 }
 
-/// The mailbox of a process that has one turn at most never fills; one that is closed belongs to a process that ends.
+/// The mailbox never fills, because a process has at most one turn. If it is closed, the process is already ending.
 fn request_end(commands: &mpsc::Sender<Command>) {
     if commands.try_send(Command::End).is_err() {
-        tracing::debug!("an agent process was ending already");
+        tracing::debug!("an agent process was already ending");
     }
 }
 
@@ -271,7 +272,7 @@ mod tests {
         processes.take_warm(&Launch::default(), setup)
     }
 
-    /// A processes whose one warm process was setup preopen in these words.
+    /// A table whose only warm process was preopened with this setup.
     fn preopened(setup: &Setup) -> (ProcessTable, ProcessId, Mailbox) {
         let mut processes = ProcessTable::default();
         for _ in 0..2 {
@@ -284,20 +285,20 @@ mod tests {
     }
 
     #[test]
-    fn a_process_opened_ahead_is_for_the_very_same_words_of_the_same_caller() {
-        let asked = Setup::replacing("alice", "Be brief.");
+    fn a_preopened_process_serves_only_the_same_setup_of_the_same_caller() {
+        let expected = Setup::replacing("alice", "Be brief.");
         for other in [Setup::replacing("alice", "Be long."), Setup::replacing("bob", "Be brief.")] {
-            let (mut processes, _, _mailbox) = preopened(&asked);
+            let (mut processes, _, _mailbox) = preopened(&expected);
             assert!(begin(&mut processes, &other).is_none());
-            assert!(begin(&mut processes, &asked).is_some());
+            assert!(begin(&mut processes, &expected).is_some());
         }
-        let (mut processes, _, _mailbox) = preopened(&asked);
+        let (mut processes, _, _mailbox) = preopened(&expected);
         let launch = Launch { model: Some("large".to_owned()), ..Launch::default() };
-        assert!(processes.take_warm(&launch, &asked).is_none(), "it was started otherwise");
+        assert!(processes.take_warm(&launch, &expected).is_none(), "its launch options differ");
     }
 
     #[test]
-    fn a_wrong_guess_is_ended_and_one_that_anybody_can_have_comes_in_its_place() {
+    fn a_wrong_guess_is_ended_and_replaced_by_an_unopened_process() {
         let (mut processes, _, mut mailbox) = preopened(&Setup::replacing("alice", "Be brief."));
         let other = Setup::replacing("alice", "Be long.");
         assert!(begin(&mut processes, &other).is_none());
@@ -308,19 +309,19 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_does_not_survive_its_opening_is_followed_by_one_without() {
+    fn a_process_that_fails_while_opening_is_replaced_by_an_unopened_one() {
         let (mut processes, id, _mailbox) = preopened(&Setup::replacing("alice", "Be brief."));
         processes.remove(id);
         let (id, opened, _next) = start_warm(&mut processes).expect("a warm process is missing");
         assert!(opened.is_none());
         processes.remove(id);
-        assert!(start_warm(&mut processes).is_none(), "another would do the same");
+        assert!(start_warm(&mut processes).is_none(), "another would fail too");
         processes.mark_healthy();
         assert!(start_warm(&mut processes).is_some());
     }
 
     #[test]
-    fn a_process_opened_ahead_makes_room_first() {
+    fn a_preopened_process_is_evicted_first() {
         let (mut processes, _, mut mailbox) = preopened(&Setup::replacing("alice", "Be brief."));
         processes.evict();
         assert!(matches!(mailbox.try_recv(), Ok(Command::End)));

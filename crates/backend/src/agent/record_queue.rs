@@ -1,4 +1,4 @@
-//! What one process has done, kept as it goes: nothing that must not be done again is let go before it is on record.
+//! Saves the records of one process as it works: nothing that must not be repeated goes on before it is on record.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use futures_util::future::{BoxFuture, Shared};
 use super::pool::Pool;
 use super::turn_job::OwnedRecord;
 
-/// Keeps the records of one process in order: each takes the place of the one before, so none may overtake another.
+/// Saves records in order. Each replaces the one before, so none may overtake another.
 pub(super) struct RecordQueue {
     pool: Arc<Pool>,
     last: Flushed,
 }
 
-/// Ready when everything is on record.
+/// Resolves when every record pushed so far is saved.
 pub(super) type Flushed = Shared<BoxFuture<'static, ()>>;
 
 impl RecordQueue {
@@ -22,7 +22,7 @@ impl RecordQueue {
         Self { pool, last: std::future::ready(()).boxed().shared() }
     }
 
-    /// Keeps a record, and does what may be done only then.
+    /// Saves a record, then calls `then`.
     pub(super) fn push(&mut self, owned: OwnedRecord, then: impl FnOnce() + Send + 'static) {
         let OwnedRecord { caller, record } = owned;
         let (before, saving) = (self.last.clone(), self.pool.records().save(&caller, record));
@@ -31,11 +31,11 @@ impl RecordQueue {
             saving.await;
             then();
         });
-        // Where the gateway ends in the middle, so does whoever waits for this.
+        // If the runtime shuts down first, the waiting tasks end with it.
         self.last = saved.map(|_| ()).boxed().shared();
     }
 
-    /// Waits for all that was kept until now.
+    /// Resolves when every record pushed so far is saved.
     pub(super) fn flushed(&self) -> Flushed {
         self.last.clone()
     }

@@ -1,5 +1,5 @@
-//! Between a process and the client of its turn: the process never waits for the client (B3), and learns at once
-//! when the client has client_closed.
+//! The channel between a process and the client of its turn. The process never waits for the client (B3) and notices
+//! at once when the client is gone.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,10 +13,10 @@ use toolgate_model::{ErrorKind, TurnError, TurnEvent};
 
 use crate::turn::Batch;
 
-/// How many bytes a client may lag behind. A whole reply has fewer; a client that slow is as good as gone.
+/// How far a client may lag behind. Complete replies are smaller; a client that slow counts as gone.
 const MAX_UNREAD_BYTES: usize = 64 * 1024 * 1024;
 
-/// The two ends of one turn.
+/// Creates the channel of one turn.
 pub(super) fn reply_channel() -> (ReplySender, ReplyReceiver) {
     let shared = Arc::new(Mutex::new(Shared::default()));
     let client_closed = CancellationToken::new();
@@ -32,7 +32,7 @@ pub(super) struct ReplySender {
     client_closed: CancellationToken,
 }
 
-/// The client's end: the turn's events. Dropping it tells the process that nobody wants them any more.
+/// The client's end: a stream of the turn's events. Dropping it cancels the turn.
 pub(super) struct ReplyReceiver {
     shared: Arc<Mutex<Shared>>,
     client_closed: CancellationToken,
@@ -47,7 +47,7 @@ struct Shared {
     waker: Option<Waker>,
 }
 
-/// Whether the model has been asked. Until then a failed turn may be tried again elsewhere.
+/// Whether the model has been called. Until then a failed turn can be retried in another process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ModelCall {
     #[default]
@@ -71,8 +71,10 @@ impl ReplySender {
         shared.bytes += size(&batch);
         if shared.bytes > MAX_UNREAD_BYTES {
             shared.unread.clear();
-            let error =
-                TurnError::new(ErrorKind::Timeout, "the reply was not read in time: read it as it comes");
+            let error = TurnError::new(
+                ErrorKind::Timeout,
+                "the client read the reply too slowly; read it as it arrives",
+            );
             shared.close(Err(error));
             self.client_closed.cancel();
             return;
@@ -81,7 +83,7 @@ impl ReplySender {
         shared.wake();
     }
 
-    /// From now on the model may know of the turn.
+    /// The model may have been called from now on.
     pub(super) fn mark_model_called(&self) {
         self.shared.lock().model_call = ModelCall::MaybeStarted;
     }
@@ -97,14 +99,14 @@ impl ReplySender {
         self.shared.lock().close(Err(error));
     }
 
-    /// Cancelled when the client has client_closed.
+    /// Cancelled when the client is gone.
     pub(super) fn client_closed(&self) -> &CancellationToken {
         &self.client_closed
     }
 }
 
 impl ReplyReceiver {
-    /// Whether the model has been asked.
+    /// Whether the model has been called.
     pub(super) fn model_call(&self) -> ModelCall {
         self.shared.lock().model_call
     }
@@ -127,7 +129,7 @@ impl Shared {
 }
 
 impl Drop for ReplySender {
-    /// A process that ends without a word must not leave its client waiting.
+    /// A process that ends without an error must not leave its client waiting.
     fn drop(&mut self) {
         let lost = TurnError::new(ErrorKind::Internal, "the agent's turn was lost; send the request again");
         self.shared.lock().close(Err(lost));
@@ -160,7 +162,7 @@ impl Drop for ReplyReceiver {
 }
 
 fn size(batch: &Batch) -> usize {
-    // What an event takes beside its text.
+    // The overhead of an event beside its text.
     const EVENT_BYTES: usize = 128;
     let event_size = |event: &TurnEvent| match event {
         TurnEvent::BlockDelta(delta) => delta.len(),

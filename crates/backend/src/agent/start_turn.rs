@@ -1,4 +1,4 @@
-//! One turn: whether it was answered already, which process serves it, and with what.
+//! Starts a turn: replays a stored reply, or finds a process and gives it the turn.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use super::turn_job::{Beginning, RecordInputs, TurnJob, Work};
 use super::turn_steps::resumable;
 use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
 
-/// How many processes may be tried for one turn, each gone before it had asked the model.
+/// The maximum number of processes tried for one turn. Only a process that has not called the model is replaced.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// Begins a turn; ready when the first event is there.
+/// Starts a turn; resolves with the first event.
 pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result<Answer, TurnError> {
     let answer = |losses, events| Answer {
         upstream: name,
@@ -48,7 +48,7 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
     }
     let mut losses = std::mem::take(&mut plan.losses);
     if let Some(AgentRecord { reply: Some(reply), session, .. }) = &known {
-        // B7: the client asks again for what was answered.
+        // B7: the client repeats a request that was already answered.
         turn.session.tell(session);
         let batch = Batch::from(read_reply(reply)?.into_events());
         return Ok(answer(losses, Box::pin(stream::iter([Ok(batch)]))));
@@ -71,7 +71,7 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         let (process, work, session) = if let Some(live) = live {
             live
         } else {
-            // Known before a free process is waited for, so that the response can name it when it begins.
+            // Set before waiting for a process, so that the response headers can name the session.
             turn.session.tell(&setup.session);
             fresh(&pool, &plan, &setup, hidden.clone(), &mut losses).await?
         };
@@ -96,14 +96,14 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
             Err((ModelCall::NotStarted, error))
                 if error.kind == ErrorKind::Upstream && attempts < MAX_ATTEMPTS =>
             {
-                tracing::info!(id = %turn.id, %error, "an agent process was gone before it had asked; trying another");
+                tracing::info!(id = %turn.id, %error, "an agent process failed before it called the model; trying another");
             }
             Err((ModelCall::NotStarted | ModelCall::MaybeStarted, error)) => return Err(error),
         }
     }
 }
 
-/// What is remembered of this conversation.
+/// What the records hold about this conversation.
 #[derive(Default)]
 struct Memory {
     steps_by_reply: std::collections::BTreeMap<usize, Vec<serde_json::Value>>,
@@ -112,10 +112,11 @@ struct Memory {
 
 impl Memory {
     async fn load(pool: &Pool, plan: &Plan, turn: &Turn) -> Self {
-        let said = turn.request.messages.iter().enumerate().filter(|(_, message)| is_nonempty_reply(message));
-        let ends: Vec<usize> = said.map(|(index, _)| index + 1).collect();
+        let replies =
+            turn.request.messages.iter().enumerate().filter(|(_, message)| is_nonempty_reply(message));
+        let ends: Vec<usize> = replies.map(|(index, _)| index + 1).collect();
         let mut memory = Self::default();
-        // What is known of the session itself counts more, so it comes last.
+        // Records of the session itself override the others, so they come last.
         for lineage in plan.lineage_without_session.iter().chain([&plan.lineage]) {
             let hashes: Vec<_> = ends.iter().map(|end| lineage.at(*end)).collect();
             if !hashes.is_empty() {
@@ -140,7 +141,7 @@ impl Memory {
     }
 }
 
-/// True for the assistant messages that are written out.
+/// True for assistant messages that the dialect writes, which are those with content.
 fn is_nonempty_reply(message: &Message) -> bool {
     let Message::Assistant(assistant) = message else { return false };
     assistant.content.iter().any(|block| match block {
@@ -163,7 +164,7 @@ fn new_session() -> String {
     Uuid::now_v7().to_string()
 }
 
-/// A process that knows nothing yet, and everything it must be told.
+/// A process without a conversation, and the whole conversation as its work.
 async fn fresh(
     pool: &Arc<Pool>,
     plan: &Plan,
@@ -179,7 +180,7 @@ async fn fresh(
     Ok((process, Work::Fresh(Box::new(beginning)), setup.session.clone()))
 }
 
-/// A live process that knows the beginning, and what it is still to be told (A3).
+/// A live process that holds the start of the conversation, and the rest as its work (A3).
 fn live(
     pool: &Pool,
     plan: &Plan,
@@ -187,7 +188,7 @@ fn live(
     losses: &mut Losses,
 ) -> Option<(ClaimedProcess, Work, String)> {
     if pool.config().max_budget_usd.is_some() {
-        // The program counts what it spent since it began, and every request is to have all of its budget.
+        // The program counts its cost per process, but every request gets the full budget.
         return None;
     }
     let found = pool.find(&plan.lineage, &plan.launch, setup)?;
@@ -199,11 +200,11 @@ fn live(
     } else if pool.config().max_turns.is_none() {
         plan.results(found.count, &found.calls).map(Work::Results)
     } else {
-        // The program counts its steps from the user's words on, and every request is to have all of them (M7).
+        // The program counts model calls from the last user message, but every request gets the full limit (M7).
         None
     };
     let Some(work) = work else {
-        // The conversation has gone past it in a way only a fresh process gets right.
+        // Only a fresh process can continue this conversation correctly.
         found.process.end();
         return None;
     };
@@ -216,7 +217,7 @@ async fn first_event(mut reply_receiver: ReplyReceiver) -> Result<EventStream, (
         Some(Err(error)) => Err((reply_receiver.model_call(), error)),
         None => Err((
             reply_receiver.model_call(),
-            TurnError::upstream("the agent said nothing; send the request again"),
+            TurnError::upstream("the agent's reply ended before its first event; send the request again"),
         )),
     }
 }

@@ -1,35 +1,34 @@
-//! The keeper of an agent's process: a process between the gateway and the program, for the moment when the gateway is
+//! The supervisor of an agent process. It runs between the gateway and the program and cleans up when the gateway is
 //! killed.
 //!
-//! A program that finds its stdin_writer closed answers the calls it waits for with errors of its own and asks its model on,
-//! which nobody wants and somebody pays for. So the keeper holds the other end of that stdin_writer open, and when the gateway
-//! is gone it ends the program and everything it started. A keeper that is killed itself takes its program along: the
-//! system sees to that, as it was asked to by the process that then became the program.
+//! A program whose stdin closes answers its pending calls with errors of its own and calls its model again, which costs
+//! money for nothing. The supervisor therefore keeps the write end of stdin open, and kills the program with all its
+//! descendants when the gateway is gone. If the supervisor itself is killed, the kernel kills the program: the child
+//! requests a parent-death signal before it executes the program.
 
 use std::ffi::OsString;
 use std::io;
 
-/// The word by which the gateway's own program is asked to be a keeper. The gateway's process id, the agent's program
-/// and that one's arguments come after it.
+/// The hidden subcommand that makes the gateway's executable a supervisor. Its arguments are the gateway's process id,
+/// the agent's program and the program's arguments.
 pub const SUPERVISE_COMMAND: &str = "keep-agent";
 
-/// The word by which it is asked to become the agent's program. The keeper's process id comes first here.
+/// The hidden subcommand that executes the agent's program. Its first argument is the supervisor's process id.
 pub const EXEC_COMMAND: &str = "become-agent";
 
-/// How a process starts the program it runs itself once more. Not by its path: there may be another program by now, as
-/// after an update.
+/// How a process starts its own executable again. A path could point to another version after an update.
 pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Starts the program and returns the code to end with, which is the program's own. Everything passes between it and the gateway untouched.
+/// Runs the program and returns its exit code. The program inherits the supervisor's stdin, stdout and stderr.
 #[cfg(target_os = "linux")]
 pub fn supervise(gateway: u32, program: &OsString, arguments: &[OsString]) -> io::Result<u8> {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::process::{PidfdFlags, pidfd_open};
 
-    // Opening one's own stdin_writer for writing gives the other end of the pipe.
+    // Opening the read end of a pipe for writing gives its write end.
     let stdin_writer = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/0")?;
     let gateway_fd = pidfd_open(pid(gateway)?, PidfdFlags::empty())?;
-    // Asked after it was opened: until now its id may have gone to another process.
+    // Checked after opening the pidfd: before that, the id may have been reused by another process.
     check_parent(gateway)?;
     let mut child = std::process::Command::new(OWN_PROGRAM)
         .arg(EXEC_COMMAND)
@@ -46,7 +45,7 @@ pub fn supervise(gateway: u32, program: &OsString, arguments: &[OsString]) -> io
         }
         let [gateway_exited, child_exited] = watched.map(|watched| !watched.revents().is_empty());
         if gateway_exited && !child_exited {
-            // The keeper is of the same group, so this ends it too.
+            // The supervisor belongs to the same process group, so this kills it too.
             super::process::kill_process_tree(std::process::id());
         }
         if gateway_exited || child_exited {
@@ -56,13 +55,13 @@ pub fn supervise(gateway: u32, program: &OsString, arguments: &[OsString]) -> io
     }
 }
 
-/// Becomes the program, which dies with its keeper. Returns only if that cannot be.
+/// Replaces this process with the program, which dies with its supervisor. Returns only on failure.
 #[cfg(target_os = "linux")]
 pub fn exec_supervised(supervisor: u32, program: &OsString, arguments: &[OsString]) -> io::Error {
     use rustix::process::{Signal, set_parent_process_death_signal};
     use std::os::unix::process::CommandExt;
 
-    // Asked for before the look at the keeper: one that dies in between is noticed either way.
+    // Set before checking the parent: if the supervisor dies in between, one of the two notices.
     let tied = set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from);
     match tied.and_then(|()| check_parent(supervisor)) {
         Ok(()) => std::process::Command::new(program).args(arguments).exec(),
@@ -75,11 +74,11 @@ fn check_parent(parent: u32) -> io::Result<()> {
     if rustix::process::getppid() == Some(pid(parent)?) {
         Ok(())
     } else {
-        Err(io::Error::other("the process that started this one is gone already"))
+        Err(io::Error::other("the parent process is gone"))
     }
 }
 
-/// A program that was killed has no code: shells add its signal to 128.
+/// A program that was killed by a signal has no exit code; as in shells it becomes 128 plus the signal.
 #[cfg(target_os = "linux")]
 fn exit_code(status: std::process::ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
@@ -90,16 +89,16 @@ fn exit_code(status: std::process::ExitStatus) -> u8 {
 #[cfg(target_os = "linux")]
 fn pid(id: u32) -> io::Result<rustix::process::Pid> {
     let pid = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
-    pid.ok_or_else(|| io::Error::other(format!("{id} is no process id")))
+    pid.ok_or_else(|| io::Error::other(format!("{id} is not a valid process id")))
 }
 
-/// Elsewhere the program has to notice by itself that its stdin_writer is closed.
+/// Linux only. On other systems the program must notice by itself that its stdin is closed.
 #[cfg(not(target_os = "linux"))]
 pub fn supervise(_: u32, _: &OsString, _: &[OsString]) -> io::Result<u8> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Without keepers there is nobody to be kept by.
+/// Linux only.
 #[cfg(not(target_os = "linux"))]
 pub fn exec_supervised(_: u32, _: &OsString, _: &[OsString]) -> io::Error {
     io::ErrorKind::Unsupported.into()

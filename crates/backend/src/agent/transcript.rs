@@ -1,7 +1,7 @@
-//! Sessions by name (E3): what was said in each is kept, so that a client may send only what is new.
+//! The transcripts of named sessions (E3): they are stored, so that a client can send only its new messages.
 //!
-//! A session has a conversation for each set of instructions. Some clients name one session for everything they do,
-//! a title or a summary beside the main thing, and none of these may get into another (M5).
+//! A session has one transcript per system prompt. Some clients use one session id for everything, also for making a
+//! title or a summary, and these must not mix with the main conversation (M5).
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use super::records::AgentRecord;
 use super::turn_job::OwnedRecord;
 use crate::turn::Turn;
 
-/// The longest conversation that is kept, in bytes of its text.
+/// The maximum size of a stored transcript.
 const MAX_TRANSCRIPT_BYTES: usize = 16 * 1024 * 1024;
 
-/// The turn with everything that was said before in the session its client names, and with its results beside their
-/// calls; `None` where that changes nothing.
+/// Prepends the earlier turns of the session that the client names, and pairs its results with their calls; `None` if
+/// that changes nothing.
 pub(super) async fn with_earlier_turns(
     pool: &Pool,
     turn: &Turn,
@@ -44,37 +44,37 @@ pub(super) async fn with_earlier_turns(
     Ok(changed.then_some(Translated { value, losses }))
 }
 
-/// What one session is told under one set of instructions.
+/// The transcript of one session under one system prompt.
 #[derive(Clone, Debug)]
 pub(super) struct SessionTranscript {
-    /// Whose session it is, and which agent's.
+    /// The caller and the agent.
     pub(super) scope: String,
     pub(super) session: String,
-    /// As the Messages API writes it.
+    /// As Messages API JSON.
     pub(super) system: Value,
-    /// The same.
+    /// As Messages API JSON.
     pub(super) messages: Vec<Value>,
 }
 
-/// What is kept at a key.
+/// What is stored under a key. The serialised names are part of the store's format.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Entry {
-    /// The conversation itself.
+    /// The transcript.
     #[serde(rename = "said")]
     Messages {
         system: Value,
         #[serde(rename = "said")]
         messages: Vec<Value>,
     },
-    /// Where the last conversation is that began with instructions: a client may leave those out too.
+    /// The key of the last transcript that has instructions: a client may leave those out too.
     At(String),
-    /// There is one, and it is too long to be kept.
+    /// The transcript was too long to be stored.
     TooLong,
 }
 
 impl SessionTranscript {
-    /// What is to be kept of it when the agent has replied.
+    /// The records to save when the agent has replied.
     pub(super) fn into_records(mut self, caller: &Arc<str>, reply: &Value) -> Vec<OwnedRecord> {
         let (key, bare_key) = (self.key(), self.key_without_instructions());
         let is_first = self.messages.iter().all(|message| message["role"] != "assistant");
@@ -105,7 +105,7 @@ fn record(caller: &Arc<str>, key: PrefixHash, entry: &Entry) -> OwnedRecord {
     let text = |entry: &Entry| serde_json::to_value(entry).map(|entry| JsonText::from_value(&entry));
     let whole = text(entry).ok().filter(|text| text.as_str().len() <= MAX_TRANSCRIPT_BYTES);
     let steps = whole.or_else(|| text(&Entry::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
-    // A session of its own: this is no turn that another could follow.
+    // A session id of its own, so that this record does not count as a turn of the session.
     let record = AgentRecord { key: key, after: Some(key), session: key.to_string(), steps, reply: None };
     OwnedRecord { caller: Arc::clone(caller), record }
 }
@@ -126,7 +126,7 @@ async fn load(
         Some(Entry::Messages { system, messages }) => EarlierTurns::read(&system, &messages).map(Some),
         Some(Entry::TooLong) => Err(TurnError::invalid_param(
             "messages",
-            "messages: what was said in this session is too long to be remembered here: send the whole conversation",
+            "messages: the transcript of this session is too long to be stored: send the whole conversation",
         )),
         Some(Entry::At(_)) | None => Ok(None),
     }
@@ -137,7 +137,7 @@ async fn find(pool: &Pool, turn: &Turn, key: PrefixHash) -> Option<Entry> {
     serde_json::from_str(record.steps.as_str()).ok()
 }
 
-/// What was said before.
+/// The earlier turns of a session.
 struct EarlierTurns {
     request: TurnRequest,
 }
@@ -154,13 +154,13 @@ impl EarlierTurns {
         let is_instruction = |message: &&Message| matches!(message, Message::System(_));
         let given = request.messages.iter().take_while(is_instruction).count();
         let new = request.messages.split_off(given);
-        let mut said = self.request.messages;
+        let mut earlier = self.request.messages;
         if let Some(Message::ToolResults(results)) = new.first() {
-            // Results come after their calls. Where those have results already, the client asks again or goes back.
-            let calls = said.iter().rposition(|message| has_call_answered_by(message, results));
-            said.truncate(calls.map_or(said.len(), |at| at + 1));
+            // Results follow their calls. If the calls already have results, the client is retrying or going back.
+            let calls = earlier.iter().rposition(|message| has_call_answered_by(message, results));
+            earlier.truncate(calls.map_or(earlier.len(), |at| at + 1));
         }
-        request.messages.extend(said.into_iter().chain(new));
+        request.messages.extend(earlier.into_iter().chain(new));
         if given == 0 && request.system.is_empty() {
             request.system = self.request.system;
         }
@@ -168,11 +168,11 @@ impl EarlierTurns {
 }
 
 fn has_call_answered_by(message: &Message, results: &ToolResults) -> bool {
-    let Message::Assistant(said) = message else { return false };
+    let Message::Assistant(assistant) = message else { return false };
     let is_answered = |id: &CallId| results.results.iter().any(|result| result.call == *id);
-    said.content.iter().any(|block| matches!(block, Block::ToolCall(call) if is_answered(&call.id)))
+    assistant.content.iter().any(|block| matches!(block, Block::ToolCall(call) if is_answered(&call.id)))
 }
 
 fn unreadable() -> TurnError {
-    TurnError::new(ErrorKind::Internal, "reading what was said in the session failed; please report this")
+    TurnError::new(ErrorKind::Internal, "reading the session's transcript failed; please report this bug")
 }

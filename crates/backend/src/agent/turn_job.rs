@@ -1,4 +1,4 @@
-//! What a process is given to do, and what comes of it.
+//! The input of a process for one turn, and the events that come out of it.
 
 use std::sync::Arc;
 
@@ -28,39 +28,39 @@ pub(super) struct TurnJob {
     pub(super) reply_sender: ReplySender,
 }
 
-/// What a turn's record needs beside the reply.
+/// What a turn's record contains beside the reply.
 pub(super) struct RecordInputs {
     pub(super) caller: Arc<str>,
     pub(super) key: PrefixHash,
     pub(super) request: Arc<TurnRequest>,
-    /// What was done of this turn before it was cut short.
+    /// The steps of an earlier, interrupted run of this turn.
     pub(super) earlier_steps: Vec<Value>,
-    /// Until all of it is on record, nobody else may run this request.
+    /// Blocks other runs of this request until the reply is on record.
     pub(super) run_guard: RunGuard,
 }
 
-/// What there is to do.
+/// What the process has to do.
 pub(super) enum Work {
-    /// Nothing is known yet: everything is told.
+    /// It has no conversation yet: open it and send the whole history.
     Fresh(Box<Beginning>),
-    /// The turn before is over: what is new is told.
+    /// Its last turn is over: send the new messages.
     Continue { script: Script },
-    /// The turn goes on with the client's results (A7).
+    /// It waits for the client: pass on the results (A7).
     Results(Vec<(String, CallResult)>),
 }
 
-/// Everything a fresh process is told.
+/// The opening and history for a process without a conversation.
 pub(super) struct Beginning {
     pub(super) opening: Opening,
     pub(super) tools: AgentTools,
     pub(super) script: Script,
 }
 
-/// What the outside must know.
+/// What the actor must react to.
 pub(super) enum CoreEvent {
-    /// The model answers.
+    /// The model has started to answer.
     FirstEvent,
-    /// The reply is complete; to be told to the client after it is noted where the process stands.
+    /// The reply is complete. The actor sends the end of it after it has updated the pool and saved the record.
     Settled {
         settled: Settled,
         last: Batch,
@@ -69,28 +69,28 @@ pub(super) enum CoreEvent {
         transcript: Vec<OwnedRecord>,
         run_guard: RunGuard,
     },
-    /// The program has done something that must not be done again.
+    /// The program did something that must not be repeated.
     Progress(OwnedRecord),
-    /// The process is of no use any more; its turn has failed with this.
+    /// The process is unusable and its turn has failed.
     Failed(TurnError),
-    /// Somebody must decide.
+    /// A tool needs approval.
     ApprovalNeeded { id: RequestId, request: PermissionRequest },
-    /// The decision is no longer wanted.
+    /// The approval is no longer needed.
     ApprovalWithdrawn(RequestId),
 }
 
-/// A record, and whose it is.
+/// A record and its caller.
 #[derive(Clone)]
 pub(super) struct OwnedRecord {
     pub(super) caller: Arc<str>,
     pub(super) record: AgentRecord,
 }
 
-/// Where a process stands between two requests.
+/// The state of a process between two requests.
 #[derive(Clone, Debug)]
 pub(super) struct Settled {
-    /// What was said so far, the reply included.
+    /// The conversation so far, the reply included.
     pub(super) after: PrefixHash,
-    /// The calls it waits for; none where the turn is over.
+    /// The calls it waits for; empty if the turn is over.
     pub(super) calls: Vec<String>,
 }

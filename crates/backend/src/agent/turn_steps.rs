@@ -1,4 +1,4 @@
-//! What the agent did by itself in a turn: the messages of its own history, built-in calls and results included.
+//! The program's own messages of a turn: the model's messages, and the built-in calls and results the client never sees.
 
 use serde_json::{Value, json};
 use toolgate_dialect::claude_stream_json::{AgentTools, interrupted_result};
@@ -7,37 +7,37 @@ use toolgate_dialect::claude_stream_json::{AgentTools, interrupted_result};
 #[derive(Clone, Debug, Default)]
 pub(super) struct TurnSteps {
     messages: Vec<Value>,
-    /// The id of the model's message that was last added to.
+    /// The id of the model's message that is still growing.
     open: Option<String>,
     has_builtin_calls: bool,
 }
 
-/// Whether a message told of something that must not be done again: a call of the program's own tools, or its result.
+/// Whether a message contains a built-in call or its result, which must not run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BuiltinUse {
     Found,
     None,
 }
 
-/// Calls of the program's own tools that have no result yet, while it waits for the client.
+/// Built-in calls without a result while the process waits for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PendingBuiltins {
     /// There are none.
     None,
-    /// They come after a call of the client's, and most tools wait for that.
+    /// They come after a client call, and most tools wait for that.
     Blocked,
-    /// Nothing keeps the program from them.
+    /// The program can run them now.
     Runnable,
 }
 
 impl TurnSteps {
-    /// Goes on after steps of the same turn that were cut short.
+    /// Continues after the steps of an interrupted run of the same turn.
     pub(super) fn after(messages: Vec<Value>) -> Self {
         let has_builtin_calls = !messages.is_empty();
         Self { messages, open: None, has_builtin_calls }
     }
 
-    /// A finished block of the model's message.
+    /// Adds a finished block of the model's message.
     pub(super) fn assistant(&mut self, message: &Value, tools: &AgentTools) -> BuiltinUse {
         let Some(blocks) = message["content"].as_array() else { return BuiltinUse::None };
         let is_builtin = |block: &Value| {
@@ -56,7 +56,7 @@ impl TurnSteps {
         builtin_use
     }
 
-    /// Results that the program added, but for those of the client's calls.
+    /// Adds results from the program, without those of client calls.
     pub(super) fn user(&mut self, message: &Value, client_calls: &[String]) -> BuiltinUse {
         let Some(blocks) = message["content"].as_array() else { return BuiltinUse::None };
         let is_builtin = |block: &&Value| {
@@ -78,7 +78,7 @@ impl TurnSteps {
         BuiltinUse::Found
     }
 
-    /// What the program still has to do of its own beside the client's calls.
+    /// The built-in calls that the program has not finished.
     pub(super) fn pending_builtins(&self, client_calls: &[String]) -> PendingBuiltins {
         let is_reply = |message: &Value| message["role"] == "assistant";
         let last = self.messages.iter().rposition(is_reply).unwrap_or_default();
@@ -101,23 +101,23 @@ impl TurnSteps {
         }
     }
 
-    /// The messages, where the client has not seen all of it.
+    /// The messages, if they contain more than the client has seen.
     pub(super) fn if_hidden_from_client(&self) -> Vec<Value> {
         if self.has_builtin_calls { self.messages.clone() } else { Vec::new() }
     }
 }
 
-/// What the model said in these steps.
+/// The texts in these steps.
 pub(super) fn texts(steps: &[Value]) -> Vec<String> {
     let replies = steps.iter().filter(|step| step["role"] == "assistant");
     let blocks = replies.filter_map(|step| step["content"].as_array()).flatten();
     blocks.filter_map(|block| block["text"].as_str().map(str::to_owned)).collect()
 }
 
-/// Makes steps of a turn that was cut short fit to go on from: nothing that had run is run again (B7).
+/// Prepares the steps of an interrupted turn to be continued: nothing that ran may run again (B7).
 pub(super) fn resumable(mut steps: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
     let Some(last) = steps.last_mut().filter(|last| last["role"] == "assistant") else { return steps };
-    // The client has not seen its own calls of that message: the model must make them again.
+    // The client has not seen the client calls of that message, so the model must make them again.
     let is_builtin_call = |block: &Value| {
         block["type"] == "tool_use"
             && block["name"].as_str().is_some_and(|name| tools.client_name(name).is_none())
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_one_message_stay_together_and_the_clients_results_are_left_out() {
+    fn blocks_of_one_message_stay_together_and_client_results_are_left_out() {
         let mut steps = TurnSteps::default();
         for block in [json!({ "type": "text", "text": "t" }), call("b", "Bash"), call("c", "mcp__client__f")]
         {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn own_work_is_what_has_no_result_and_waits_for_nobody() {
+    fn pending_builtin_calls_have_no_result_and_may_wait_for_the_client() {
         let check = |calls: &[(&str, &str)], done: &[&str], expected: PendingBuiltins| {
             let mut steps = TurnSteps::default();
             for (id, name) in calls {
@@ -196,17 +196,17 @@ mod tests {
     }
 
     #[test]
-    fn without_calls_of_its_own_there_is_nothing_the_client_has_not_seen() {
+    fn without_builtin_calls_nothing_is_hidden_from_the_client() {
         let mut steps = TurnSteps::default();
         steps.assistant(&json!({ "id": "m1", "content": [call("c", "mcp__client__f")] }), &tools());
         assert!(steps.if_hidden_from_client().is_empty());
     }
 
     #[test]
-    fn a_call_that_was_cut_off_is_told_as_perhaps_run() {
-        let said =
+    fn an_interrupted_call_gets_an_error_result() {
+        let interrupted =
             json!({ "role": "assistant", "content": [call("b", "Bash"), call("c", "mcp__client__f")] });
-        let made = resumable(vec![said], &tools());
+        let made = resumable(vec![interrupted], &tools());
         assert_eq!(made[0]["content"], json!([call("b", "Bash")]));
         assert_eq!(made[1]["content"][0]["tool_use_id"], "b");
         assert_eq!(made[1]["content"][0]["is_error"], true);

@@ -20,13 +20,13 @@ fn told(recording: &str) -> String {
         Line::Assistant { message, .. } => format!("assistant {}", message["content"][0]["type"]),
         Line::User { message, .. } => format!("user {}", message["content"][0]["tool_use_id"]),
         Line::Result(outcome) => format!("result {} {:?}", outcome.subtype, outcome.structured),
-        Line::Request { ask: ControlRequest::ToolServer { message, .. }, .. } => {
+        Line::Request { request: ControlRequest::ToolServer { message, .. }, .. } => {
             format!("mcp {}", message["method"])
         }
-        Line::Request { ask: ControlRequest::Permission(ask), .. } => {
-            format!("permission {} {} {}", ask.tool, ask.input["command"], ask.suggestions.len())
+        Line::Request { request: ControlRequest::Permission(request), .. } => {
+            format!("permission {} {} {}", request.tool, request.input["command"], request.suggestions.len())
         }
-        Line::Request { ask, .. } => format!("{ask:?}"),
+        Line::Request { request, .. } => format!("{request:?}"),
         Line::Response { outcome, .. } => format!("response {}", outcome.is_ok()),
         Line::Withdrawn(_) => "withdrawn".to_owned(),
         Line::Other => "other".to_owned(),
@@ -152,7 +152,7 @@ fn what_is_unknown_is_ignored_and_what_is_broken_is_an_error() {
     assert!(error.contains(r#"{"type":"result""#), "{error}");
     let newer = r#"{"type":"control_request","request_id":"r","request":{"subtype":"brand_new"}}"#;
     assert!(
-        matches!(Line::read(newer), Ok(Line::Request { ask: ControlRequest::Unknown(name), .. }) if name == "brand_new")
+        matches!(Line::read(newer), Ok(Line::Request { request: ControlRequest::Unknown(name), .. }) if name == "brand_new")
     );
 }
 
@@ -336,8 +336,8 @@ fn what_the_program_did_by_itself_takes_the_place_of_what_the_client_saw() {
         json!({ "role": "assistant", "content": [own] }),
         json!({ "role": "user", "content": [done("b")] }),
     ];
-    let seen = std::iter::once((0, steps)).collect();
-    let made = script(messages, &AgentTools::default(), HiddenSteps { seen, unfinished }).unwrap().value;
+    let by_reply = std::iter::once((0, steps)).collect();
+    let made = script(messages, &AgentTools::default(), HiddenSteps { by_reply, unfinished }).unwrap().value;
     assert_eq!(made.history.len(), 6);
     assert_eq!(made.history[1], HistoryLine::Assistant(json!([own])));
     assert_eq!(made.last, json!([done("b")]));

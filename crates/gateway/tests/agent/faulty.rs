@@ -65,17 +65,17 @@ async fn a_program_that_ends_in_its_turn_is_quoted() {
 
 #[tokio::test]
 async fn a_program_that_hangs_is_ended() {
-    check("sleep 1000", 504, &["says nothing any more"]).await;
-    check(&format!("{OPENED}sleep 1000"), 504, &["says nothing any more"]).await;
-    check("trap '' TERM HUP INT; exec 0<&-; sleep 1000", 504, &["says nothing any more"]).await;
+    check("sleep 1000", 504, &["stopped responding"]).await;
+    check(&format!("{OPENED}sleep 1000"), 504, &["stopped responding"]).await;
+    check("trap '' TERM HUP INT; exec 0<&-; sleep 1000", 504, &["stopped responding"]).await;
 }
 
 #[tokio::test]
 async fn a_program_that_prints_rubbish_is_ended() {
-    check("echo '{\"type\": rubbish'; sleep 1000", 502, &["cannot be read"]).await;
-    check("head -c 100000 /dev/zero | tr '\\0' 'x'; echo; exec sleep 1000", 504, &["says nothing any more"])
+    check("echo '{\"type\": rubbish'; sleep 1000", 502, &["invalid line"]).await;
+    check("head -c 100000 /dev/zero | tr '\\0' 'x'; echo; exec sleep 1000", 504, &["stopped responding"])
         .await;
-    check("yes rubbish", 504, &["says nothing any more"]).await;
+    check("yes rubbish", 504, &["stopped responding"]).await;
     check("head -c 4096 /dev/urandom; echo; exit 1", 502, &["send the request again"]).await;
 }
 

@@ -59,7 +59,7 @@ async fn a_full_queue_refuses_one_more_and_the_agent_works_again_afterwards() {
         let refused = answers.next().await.expect("one is answered while the others wait");
         assert_eq!(refused.status(), 429);
         let text = refused.text().await;
-        assert!(text.contains("many requests wait"), "{text}");
+        assert!(text.contains("too many requests are waiting"), "{text}");
         drop(answers);
         drop(busy);
         stage.on(says(&[Piece::Text("At last.")]));
