@@ -1,4 +1,4 @@
-//! The codec against lines recorded from both generations of the program, and against hand-made odd cases.
+//! The codec against lines recorded from both supported versions of the program, and against edge cases.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use super::*;
 const OLD: &str = include_str!("tests/fixtures/2.1.197.jsonl");
 const NEW: &str = include_str!("tests/fixtures/2.1.325.jsonl");
 
-/// One word for each line.
-fn told(recording: &str) -> String {
+/// Counts the lines of a recording by a short description of each.
+fn summarize(recording: &str) -> String {
     let words = recording.lines().map(|line| match Line::read(line).expect("a recorded line") {
         Line::Init { version } => format!("init {version}"),
         Line::Event { event, .. } => {
@@ -45,11 +45,11 @@ fn told(recording: &str) -> String {
 
 #[expect(clippy::needless_pass_by_value, reason = "that is how `expect!` is used")]
 fn check(recording: &str, expect: Expect) {
-    expect.assert_eq(&told(recording));
+    expect.assert_eq(&summarize(recording));
 }
 
 #[test]
-fn every_line_of_the_older_program_is_understood() {
+fn every_line_of_the_older_program_is_read() {
     // B1
     check(
         OLD,
@@ -93,7 +93,7 @@ fn every_line_of_the_older_program_is_understood() {
 }
 
 #[test]
-fn every_line_of_the_newer_program_is_understood() {
+fn every_line_of_the_newer_program_is_read() {
     check(
         NEW,
         expect![[r#"
@@ -138,7 +138,7 @@ fn every_line_of_the_newer_program_is_understood() {
 }
 
 #[test]
-fn what_is_unknown_is_ignored_and_what_is_broken_is_an_error() {
+fn unknown_lines_are_ignored_and_invalid_ones_are_errors() {
     for line in [
         "Debugger attached.",
         r#"{"type":"keep_alive"}"#,
@@ -167,7 +167,7 @@ fn tool(name: &str) -> Value {
 }
 
 #[test]
-fn names_go_both_ways_without_collisions() {
+fn names_map_both_ways_without_collisions() {
     let long = "x".repeat(80);
     let names = ["get_weather", "mcp__client__get_weather", "a.b", "a_b", "a b", "Bash", &long];
     let known = tools(names.map(tool).to_vec().into(), &["Read"]);
@@ -178,13 +178,13 @@ fn names_go_both_ways_without_collisions() {
         assert_eq!(known.client_name(&visible), Some(name), "{visible}");
         assert!(seen.insert(visible));
     }
-    assert_eq!(known.client_name("Bash"), Some("Bash"), "a model may say the bare name");
+    assert_eq!(known.client_name("Bash"), Some("Bash"), "the model may use the bare name");
     assert_eq!(known.client_name("Read"), None);
     assert_eq!(known.visible_name("gone"), "mcp__client__gone");
 }
 
 #[test]
-fn a_tool_the_operator_enabled_is_the_built_in_one() {
+fn a_tool_that_the_operator_enabled_is_the_built_in_one() {
     // A4
     let known = tools(json!([tool("Bash"), tool("look")]), &["Bash"]);
     assert_eq!((known.builtins.as_slice(), known.served().len()), (&["Bash".to_owned()][..], 1));
@@ -192,7 +192,7 @@ fn a_tool_the_operator_enabled_is_the_built_in_one() {
 }
 
 #[test]
-fn the_order_is_stable_and_a_long_description_is_whole() {
+fn the_order_is_stable_and_a_long_description_is_complete() {
     let mut long = tool("b");
     let said = "ä".repeat(5000);
     long["description"] = json!(said);
@@ -202,12 +202,12 @@ fn the_order_is_stable_and_a_long_description_is_whole() {
     let shown = second.entry()["description"].as_str().unwrap();
     assert!(shown.chars().count() <= 2048);
     let rest = second.entry()["inputSchema"]["description"].as_str().unwrap();
-    let letters = shown.matches('ä').count() + rest.matches('ä').count();
-    assert_eq!(letters, said.chars().count());
+    let chars = shown.matches('ä').count() + rest.matches('ä').count();
+    assert_eq!(chars, said.chars().count());
 }
 
 #[test]
-fn a_providers_own_tool_is_a_reported_loss() {
+fn a_provider_tool_is_a_reported_loss() {
     let list = [json!({ "type": "web_search_20250305", "name": "web_search" })];
     let made = AgentTools::new(&list, &[]);
     assert!(made.losses.contains("tools[web_search]"));
@@ -238,7 +238,7 @@ fn the_tool_server_answers_every_method() {
 }
 
 #[test]
-fn results_are_said_live_only_where_that_is_exact() {
+fn results_become_mcp_content_only_if_that_is_exact() {
     let text = json!([{ "type": "text", "text": "t" }]);
     let image =
         json!([{ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA" } }]);
@@ -296,7 +296,7 @@ fn calls_then(content: &Value) -> Result<Script, String> {
 }
 
 #[test]
-fn some_results_without_the_others_name_what_is_missing() {
+fn partial_results_are_an_error_that_names_the_missing_calls() {
     // B5
     let error =
         calls_then(&json!([{ "type": "tool_result", "tool_use_id": "a", "content": "r" }])).unwrap_err();
@@ -304,7 +304,7 @@ fn some_results_without_the_others_name_what_is_missing() {
 }
 
 #[test]
-fn calls_that_the_user_talked_over_are_told_as_not_run() {
+fn abandoned_calls_get_an_error_result() {
     let made = calls_then(&json!("forget it")).unwrap();
     let ids: Vec<&Value> = made.last.as_array().unwrap().iter().map(|block| &block["tool_use_id"]).collect();
     assert_eq!(ids, [&json!("a"), &json!("b"), &Value::Null]);
@@ -318,7 +318,7 @@ fn an_agent_cannot_continue_an_assistant_message() {
 }
 
 #[test]
-fn what_the_program_did_by_itself_takes_the_place_of_what_the_client_saw() {
+fn hidden_steps_replace_the_message_that_the_client_saw() {
     // B6
     let own = json!({ "type": "tool_use", "id": "b", "name": "Bash", "input": {} });
     let done = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": "ok" });
@@ -344,7 +344,7 @@ fn what_the_program_did_by_itself_takes_the_place_of_what_the_client_saw() {
 }
 
 #[test]
-fn lines_are_single_and_complete() {
+fn every_line_is_one_complete_json_object() {
     let id = RequestId::new("r1");
     let opening = write::Opening {
         system: write::SystemPrompt::Replace(Vec::new()),
