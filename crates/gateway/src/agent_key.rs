@@ -1,4 +1,4 @@
-//! The key with which the gateway's own agents call it (X4): made at every start, key to nobody else.
+//! The key with which the gateway's own agents call the gateway (X4). It is generated at every start and never stored.
 
 use std::net::{IpAddr, SocketAddr};
 
