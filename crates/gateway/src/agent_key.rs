@@ -9,13 +9,13 @@ use toolgate_backend::{Agents, GatewayAccess, ModelPattern};
 use crate::config::Key;
 use crate::server::ServeError;
 
-/// What agents are called in logs and usage records.
+/// The name of the agents' key in logs and usage records.
 const NAME: &str = "agents";
 
-/// The key, and what it opens.
+/// The agents' key and its permissions.
 pub(crate) struct AgentKey {
     secret: SecretString,
-    /// Nothing where no agent thinks with a model of this gateway.
+    /// The key's entry for the gateway's key check; `None` if no agent uses a gateway model.
     key: Option<Key>,
 }
 
@@ -33,12 +33,12 @@ impl AgentKey {
         Ok(Self { secret, key })
     }
 
-    /// What the door must know of it.
+    /// The entry for the gateway's key check.
     pub(crate) fn key(&self) -> Option<&Key> {
         self.key.as_ref()
     }
 
-    /// The way in, for a gateway that listens here.
+    /// The base URL and key for agents of a gateway that listens at `address`.
     pub(crate) fn gateway_access(&self, address: SocketAddr) -> GatewayAccess {
         let mut address = address;
         if address.ip().is_unspecified() {

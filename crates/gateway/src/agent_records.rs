@@ -1,4 +1,4 @@
-//! What agents did, kept in the store.
+//! Saves the records of agent turns in the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use toolgate_state::{CallerScope, SessionId, Store, StoreError, TurnRecord};
 
 use crate::clock::Clock;
 
-/// How long the same request is a retry. Whoever says the same words later means to ask anew.
+/// How long an identical request counts as a retry. After that it is a new request.
 const RETRY_WINDOW: Duration = Duration::from_mins(10);
 
-/// Records in the store.
+/// Agent records in the store.
 pub(crate) struct StoredRecords {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -27,7 +27,7 @@ impl RecordStore for StoredRecords {
             let Ok(session) = SessionId::parse(&session) else { return };
             let record = TurnRecord { key, after, session, steps, reply, at };
             if let Err(error) = store.keep_record(&scope, record).await {
-                tracing::warn!(%error, "a turn of an agent is not remembered: a retry would run it again");
+                tracing::warn!(%error, "saving an agent's turn failed; a retry will run it again");
             }
         })
     }
@@ -59,12 +59,12 @@ fn from_store(record: TurnRecord) -> AgentRecord {
     AgentRecord { key, after, session: session.as_str().to_owned(), steps, reply }
 }
 
-/// The client's history is enough to go on, so a store that fails costs only what it would have added.
+/// Logs a store failure. The client's history is enough to continue, so the turn does not fail.
 fn logged<T>(found: Result<T, StoreError>) -> Option<T> {
     match found {
         Ok(found) => Some(found),
         Err(error) => {
-            tracing::warn!(%error, "looking up an agent's turns failed; going on from the client's history alone");
+            tracing::warn!(%error, "loading an agent's turns failed; continuing from the client's history alone");
             None
         }
     }
