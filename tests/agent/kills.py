@@ -40,7 +40,7 @@ KILLS = int(os.environ.get("KILLS", "50"))
 MOMENT = os.environ.get("MOMENT", "any")  # or "between": only while no request runs
 SEED = int(os.environ.get("SEED") or random.randrange(1 << 32))
 # What the gateway puts for the result of a built-in call that was cut off.
-CUT_OFF = "The connection was cut while this ran."
+CUT_OFF = "The connection was lost while this tool was running."
 # The word by which the gateway's own program is started between it and an agent.
 KEEPER = b"keep-agent"
 # What the model says before it makes a built-in call.

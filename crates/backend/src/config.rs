@@ -9,7 +9,9 @@ use toolgate_prompted::{Options, Secret};
 
 use crate::pattern::ModelPattern;
 
-pub use crate::agent::config::{AgentConfig, AgentModel, AgentName, Builtins, Keeper, PoolSize, SystemMode};
+pub use crate::agent::config::{
+    AgentConfig, AgentModel, AgentName, Builtins, PoolSize, Supervision, SystemMode,
+};
 
 /// Everything [`Router::assemble`](crate::Router::assemble) needs.
 #[derive(Clone, Debug, Default)]

@@ -1,12 +1,12 @@
-//! Near misses: which known names somebody may have meant.
+//! Suggestions for mistyped names.
 
-/// How many names are offered.
+/// The maximum number of suggestions.
 const MAX_OFFERED: usize = 3;
 
-/// Longer names are not compared: the work grows with the square of the length, and a client chooses it.
+/// Longer names are not compared: the cost is quadratic in the length, and clients choose the length.
 const MAX_COMPARED_CHARS: usize = 128;
 
-/// The known names closest to `wanted`, nearest first; empty where nothing is close.
+/// The known names closest to `wanted`, nearest first; empty if none is close.
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted: Vec<char> = wanted.chars().take(MAX_COMPARED_CHARS + 1).collect();
     if wanted.len() > MAX_COMPARED_CHARS {
@@ -24,7 +24,7 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Ve
     close.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Insertions, deletions and substitutions between the two, letter case apart.
+/// The edit distance (insertions, deletions, substitutions), ignoring ASCII case.
 fn distance(wanted: &[char], name: &str) -> usize {
     let mut row: Vec<usize> = (0..=wanted.len()).collect();
     for (line, letter) in name.chars().enumerate() {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_typing_slip_finds_the_name() {
+    fn a_typo_finds_the_name() {
         let known = ["gpt-4o", "gpt-4o-mini", "claude-sonnet-5", "demo"];
         assert_eq!(nearest("gpt4o-mini", known), ["gpt-4o-mini"]);
         assert_eq!(nearest("dmeo", known), ["demo"]);
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn something_else_finds_nothing() {
+    fn a_different_name_finds_nothing() {
         assert!(nearest("mistral-large", ["gpt-4o", "demo"]).is_empty());
         assert!(nearest(&"x".repeat(100_000), ["gpt-4o", "demo"]).is_empty());
     }

@@ -1,13 +1,13 @@
-//! Model names with stars: `claude-*` stands for every name that begins so.
+//! Model names with wildcards: `claude-*` matches every name that starts with `claude-`.
 
 use std::fmt;
 
-/// A model's name, or a name in which each `*` stands for any text.
+/// A model name in which each `*` matches any text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModelPattern(String);
 
 impl ModelPattern {
-    /// Takes the pattern as it is: every text is one.
+    /// Wraps the pattern; every string is a valid one.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self(pattern.into())
     }
@@ -17,19 +17,19 @@ impl ModelPattern {
         &self.0
     }
 
-    /// True where it stands for one name only.
+    /// True if it has no wildcard.
     pub fn is_exact(&self) -> bool {
         !self.0.contains('*')
     }
 
-    /// True if `name` is meant.
+    /// True if the pattern matches `name`.
     pub fn matches(&self, name: &str) -> bool {
         if self.0 == "*" {
-            // Most callers may use everything.
+            // Fast path: most callers may use every model.
             return true;
         }
         let mut pieces = self.0.split('*');
-        // `split` always gives a first piece.
+        // `split` always yields a first piece.
         let Some(mut rest) = pieces.next().and_then(|start| name.strip_prefix(start)) else { return false };
         let Some(last) = pieces.next_back() else { return rest.is_empty() };
         for piece in pieces {
@@ -62,12 +62,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_a_star_is_only_itself() {
+    fn a_name_without_a_star_matches_only_itself() {
         check("gpt-4o", &["gpt-4o"], &["gpt-4o-mini", "gpt-4", ""]);
     }
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn a_star_matches_any_text() {
         check("*", &["", "x", "a/b"], &[]);
         check("claude-*", &["claude-", "claude-sonnet"], &["claude", "my-claude-x"]);
         check("*-mini", &["gpt-4o-mini", "-mini"], &["mini"]);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn start_and_end_may_not_share_letters() {
+    fn prefix_and_suffix_may_not_overlap() {
         check("ab*ba", &["abba", "abxba"], &["aba"]);
     }
 }

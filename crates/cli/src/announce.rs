@@ -85,8 +85,8 @@ fn agent(name: &AgentName, backend: &BackendConfig) -> String {
     let program = config.program.display();
     match &config.model {
         AgentModel::Gateway(model) => format!("{name} ({program}), thinking with {model}"),
-        AgentModel::Own if has_key(config) => format!("{name} ({program})"),
-        AgentModel::Own => format!("{name} ({program}), which has no key: see `toolgate doctor`"),
+        AgentModel::Default if has_key(config) => format!("{name} ({program})"),
+        AgentModel::Default => format!("{name} ({program}), which has no key: see `toolgate doctor`"),
     }
 }
 

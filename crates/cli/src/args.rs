@@ -54,18 +54,18 @@ pub(crate) enum Command {
         #[command(subcommand)]
         action: KeysAction,
     },
-    /// Stands between the gateway and one of its agents; the gateway starts it itself
-    #[command(name = toolgate_backend::KEEPER, hide = true)]
-    KeepAgent(Kept),
-    /// Becomes one of the gateway's agents, tied to its keeper; the keeper starts it itself
-    #[command(name = toolgate_backend::KEPT, hide = true)]
-    BecomeAgent(Kept),
+    /// Supervises an agent process; started by the gateway
+    #[command(name = toolgate_backend::SUPERVISE_COMMAND, hide = true)]
+    SuperviseAgent(SupervisedAgent),
+    /// Replaces itself with an agent's program; started by the supervisor
+    #[command(name = toolgate_backend::EXEC_COMMAND, hide = true)]
+    ExecAgent(SupervisedAgent),
 }
 
-/// A program that is kept from outliving the gateway.
+/// An agent program that must not outlive the gateway.
 #[derive(Args)]
-pub(crate) struct Kept {
-    /// The process id of whoever starts this process
+pub(crate) struct SupervisedAgent {
+    /// The process id of this process's parent
     pub(crate) parent: u32,
     /// The agent's program
     pub(crate) program: OsString,

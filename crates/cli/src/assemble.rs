@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::Context;
-use toolgate_backend::config::{Keeper, Tools};
+use toolgate_backend::config::{Supervision, Tools};
 use toolgate_gateway::config::GatewayConfig;
 use toolgate_gateway::{Gateway, Parts, SystemClock};
 use toolgate_state::{Store, UsageLog, UsageLogWorker};
@@ -44,7 +44,7 @@ pub(crate) async fn assemble(
     };
     let mut backend = config.backend.clone();
     if cfg!(target_os = "linux") {
-        backend.agents.iter_mut().for_each(|agent| agent.keeper = Keeper::OwnProgram);
+        backend.agents.iter_mut().for_each(|agent| agent.supervision = Supervision::OwnProgram);
     }
     if backend.models.iter().any(|model| matches!(model.tools, Tools::Prompted(_))) {
         backend.trigger_secret = Some(trigger_secret::load(&config.store)?);

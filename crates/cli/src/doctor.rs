@@ -215,7 +215,7 @@ fn examine_agent(agent: &AgentConfig, out: &mut dyn Write) -> io::Result<()> {
         Ok(version) => line(out, Mark::Fine, "agent", &format!("{name}: {program} is {version}"))?,
         Err(why) => line(out, Mark::Bad, "agent", &format!("{name}: {program} {why}: install Claude Code"))?,
     }
-    if agent.model == AgentModel::Own && !announce::has_key(agent) {
+    if agent.model == AgentModel::Default && !announce::has_key(agent) {
         let advice = "add env = { ANTHROPIC_API_KEY = \"env:ANTHROPIC_API_KEY\" }, or `model` to let it think with one \
                       of this gateway's models";
         line(out, Mark::Hint, "", &format!("{name} has no key: {advice}"))?;

@@ -28,7 +28,7 @@ use anyhow::Context;
 use clap::Parser;
 use mimalloc::MiMalloc;
 
-use args::{Command, CommandLine, ImportFrom, Kept, KeysAction, Options};
+use args::{Command, CommandLine, ImportFrom, KeysAction, Options, SupervisedAgent};
 use config::Refused;
 use doctor::Verdict;
 use environment::Environment;
@@ -65,25 +65,25 @@ fn run(command: Command, options: &Options) -> anyhow::Result<ExitCode> {
             import::toolify(&file, output.as_deref(), &environment, &mut out)?;
         }
         Command::Keys { action: KeysAction::New { name } } => keys::new(&name, &mut out)?,
-        Command::KeepAgent(kept) => return keep_agent(&kept),
-        Command::BecomeAgent(kept) => return Err(become_agent(&kept)),
+        Command::SuperviseAgent(agent) => return supervise_agent(&agent),
+        Command::ExecAgent(agent) => return Err(exec_agent(&agent)),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn keep_agent(kept: &Kept) -> anyhow::Result<ExitCode> {
-    let code = toolgate_backend::keep(kept.parent, &kept.program, &kept.arguments);
-    Ok(ExitCode::from(code.with_context(|| running(kept))?))
+fn supervise_agent(agent: &SupervisedAgent) -> anyhow::Result<ExitCode> {
+    let code = toolgate_backend::supervise(agent.parent, &agent.program, &agent.arguments);
+    Ok(ExitCode::from(code.with_context(|| describe_run(agent))?))
 }
 
 /// Returns only if it cannot be done.
-fn become_agent(kept: &Kept) -> anyhow::Error {
-    let error = toolgate_backend::become_kept(kept.parent, &kept.program, &kept.arguments);
-    anyhow::Error::new(error).context(running(kept))
+fn exec_agent(agent: &SupervisedAgent) -> anyhow::Error {
+    let error = toolgate_backend::exec_supervised(agent.parent, &agent.program, &agent.arguments);
+    anyhow::Error::new(error).context(describe_run(agent))
 }
 
-fn running(kept: &Kept) -> String {
-    format!("running {}", kept.program.to_string_lossy())
+fn describe_run(agent: &SupervisedAgent) -> String {
+    format!("running {}", agent.program.to_string_lossy())
 }
 
 fn check(options: &Options, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {

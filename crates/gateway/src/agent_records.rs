@@ -1,38 +1,38 @@
-//! What agents did, kept in the store.
+//! Saves the records of agent turns in the store.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use toolgate_backend::{AgentRecord, Records};
+use toolgate_backend::{AgentRecord, RecordStore};
 use toolgate_model::lineage::PrefixHash;
 use toolgate_state::{CallerScope, SessionId, Store, StoreError, TurnRecord};
 
 use crate::clock::Clock;
 
-/// How long the same request is a retry. Whoever says the same words later means to ask anew.
+/// How long an identical request counts as a retry. After that it is a new request.
 const RETRY_WINDOW: Duration = Duration::from_mins(10);
 
-/// Records in the store.
+/// Agent records in the store.
 pub(crate) struct StoredRecords {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-impl Records for StoredRecords {
-    fn keep(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()> {
+impl RecordStore for StoredRecords {
+    fn save(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()> {
         let (store, scope, at) = (Arc::clone(&self.store), CallerScope::new(caller), self.clock.now());
         Box::pin(async move {
             let AgentRecord { key, after, session, steps, reply } = record;
             let Ok(session) = SessionId::parse(&session) else { return };
             let record = TurnRecord { key, after, session, steps, reply, at };
             if let Err(error) = store.keep_record(&scope, record).await {
-                tracing::warn!(%error, "a turn of an agent is not remembered: a retry would run it again");
+                tracing::warn!(%error, "saving an agent's turn failed; a retry will run it again");
             }
         })
     }
 
-    fn of(&self, caller: &str, request: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>> {
+    fn find(&self, caller: &str, request: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>> {
         let (store, scope, now) = (Arc::clone(&self.store), CallerScope::new(caller), self.clock.now());
         let window = i64::try_from(RETRY_WINDOW.as_millis()).unwrap_or(i64::MAX);
         Box::pin(async move {
@@ -41,7 +41,11 @@ impl Records for StoredRecords {
         })
     }
 
-    fn after(&self, caller: &str, replies: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>> {
+    fn find_by_replies(
+        &self,
+        caller: &str,
+        replies: Vec<PrefixHash>,
+    ) -> BoxFuture<'static, Vec<AgentRecord>> {
         let (store, scope) = (Arc::clone(&self.store), CallerScope::new(caller));
         Box::pin(async move {
             let found = logged(store.records_after(&scope, &replies).await);
@@ -55,12 +59,12 @@ fn from_store(record: TurnRecord) -> AgentRecord {
     AgentRecord { key, after, session: session.as_str().to_owned(), steps, reply }
 }
 
-/// The client's history is enough to go on, so a store that fails costs only what it would have added.
+/// Logs a store failure. The client's history is enough to continue, so the turn does not fail.
 fn logged<T>(found: Result<T, StoreError>) -> Option<T> {
     match found {
         Ok(found) => Some(found),
         Err(error) => {
-            tracing::warn!(%error, "looking up an agent's turns failed; going on from the client's history alone");
+            tracing::warn!(%error, "loading an agent's turns failed; continuing from the client's history alone");
             None
         }
     }

@@ -10,11 +10,11 @@
 //! Each worker thread has a runtime, a router and connections of its own, so a request never changes threads.
 
 mod accept;
+mod agent_key;
 mod agent_records;
 pub mod approval;
 mod clock;
 pub mod config;
-mod house_key;
 mod http;
 mod server;
 mod service;

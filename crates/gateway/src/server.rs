@@ -16,11 +16,11 @@ use toolgate_backend::{Agents, AssembleError, Decider, Router, Tls};
 use toolgate_state::{Store, UsageLog};
 
 use crate::accept::{ACCEPT_QUEUE, ConnectionCounts, accept, work};
+use crate::agent_key::AgentKey;
 use crate::agent_records::StoredRecords;
 use crate::approval::Approvals;
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
-use crate::house_key::HouseKey;
 use crate::http::Door;
 use crate::service::{Shared, Worker};
 use crate::tasks::Tasks;
@@ -31,7 +31,7 @@ pub struct Gateway {
     shared: Arc<Shared>,
     backends: BackendConfig,
     agents: Arc<Agents>,
-    house_key: HouseKey,
+    agent_key: AgentKey,
     tls: Tls,
     workers: usize,
 }
@@ -77,7 +77,9 @@ impl Gateway {
     /// Prepares to serve. Every back end is built once here, so that mistakes show before anybody calls.
     pub fn new(config: &GatewayConfig, backends: BackendConfig, parts: Parts) -> Result<Self, ServeError> {
         let approvals = Approvals::new(config.approvals.clone());
-        Self::decided_by(config, backends, parts, |agent| Arc::new(approvals.in_folder(&agent.folder())))
+        Self::decided_by(config, backends, parts, |agent| {
+            Arc::new(approvals.in_folder(&agent.working_directory()))
+        })
     }
 
     /// The same, where somebody else than the operator's rules decides what each agent may do.
@@ -92,10 +94,10 @@ impl Gateway {
             Arc::new(StoredRecords { store: Arc::clone(&parts.store), clock: Arc::clone(&parts.clock) });
         let agents = Agents::new(&backends.agents, records, decider).map_err(ServeError::Agents)?;
         Router::assemble(&backends, &tls, &agents)?;
-        let house_key = HouseKey::for_agents(&agents)?;
+        let agent_key = AgentKey::for_agents(&agents)?;
         let workers = config.workers.max(1);
         let shared = Shared {
-            door: Door::new(config, house_key.known()),
+            door: Door::new(config, agent_key.key()),
             limits: config.limits,
             store: parts.store,
             usage: parts.usage,
@@ -103,7 +105,7 @@ impl Gateway {
             clock: parts.clock,
             connections: ConnectionCounts::new(workers, config.limits.connections),
         };
-        Ok(Self { shared: Arc::new(shared), backends, agents: Arc::new(agents), house_key, tls, workers })
+        Ok(Self { shared: Arc::new(shared), backends, agents: Arc::new(agents), agent_key, tls, workers })
     }
 
     /// Serves until `shutdown` is cancelled and every open reply has ended or its grace is over.
@@ -141,7 +143,7 @@ impl Gateway {
             runtime.block_on(accept(listener, queues, shared, stopping)).map_err(failed(0))
         });
         workers.push(acceptor.map_err(failed(0))?);
-        self.agents.open(self.house_key.door(address));
+        self.agents.open(self.agent_key.gateway_access(address));
         Ok(Running { address, shutdown, workers, agents: self.agents })
     }
 }

@@ -1,5 +1,5 @@
-//! The one owner of a process: it selects over lines, commands and decisions, so that neither a person nor a client
-//! who takes their time can block anything.
+//! The owner of one process. It selects over the process's output, commands and decisions, so neither a slow person
+//! nor a slow client can block it.
 
 use std::sync::Arc;
 
@@ -8,29 +8,29 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolgate_dialect::claude_stream_json::{Line, PermissionAsk};
+use toolgate_dialect::claude_stream_json::{Line, PermissionRequest};
 use toolgate_model::TurnError;
 
-use super::charges::Charges;
+use super::approval::{ApprovalRequest, Decision};
 use super::config::AgentConfig;
 use super::core::Core;
-use super::decide::{Decision, Question};
-use super::failure;
-use super::job::{Happening, Job};
+use super::cost::CostMeter;
+use super::errors;
 use super::launch::{self, Launch};
-use super::ledger::Ledger;
 use super::opening::Setup;
+use super::pending_approvals::PendingApprovals;
 use super::pool::Pool;
 use super::process::{PipeEvent, Process};
-use super::questions::Questions;
-use super::roster::{Idleness, ProcessId};
-use super::steps::OwnWork;
+use super::process_table::{Activity, ProcessId};
+use super::record_queue::RecordQueue;
+use super::turn_job::{CoreEvent, TurnJob};
+use super::turn_steps::PendingBuiltins;
 
-/// What the owner of a process may be told.
+/// What the pool can tell an actor to do.
 pub(super) enum Command {
-    /// To serve this turn.
-    Begin(Box<Job>),
-    /// To end.
+    /// Serve this turn.
+    Begin(Box<TurnJob>),
+    /// End the process.
     End,
 }
 
@@ -39,71 +39,70 @@ pub(super) struct Actor {
     pub(super) id: ProcessId,
     pub(super) pool: Arc<Pool>,
     pub(super) launch: Launch,
-    /// How it is opened before anybody asks for it.
-    pub(super) ahead: Option<Setup>,
+    /// The setup to open the process with before a request claims it.
+    pub(super) preopen: Option<Setup>,
     pub(super) commands: mpsc::Receiver<Command>,
-    /// Its place among the processes that may live; free again when it is gone.
-    pub(super) place: OwnedSemaphorePermit,
+    /// One of the pool's process slots, released when the process is gone.
+    pub(super) slot: OwnedSemaphorePermit,
 }
 
 /// Why a process ends.
-enum End {
-    /// It was told to, or nobody will need it any more.
-    Told,
-    /// Its client has left.
+enum ExitReason {
+    /// The pool asked for it, or the pool is gone.
+    Requested,
+    /// The client closed its connection.
     ClientLeft,
-    /// It waited for its client for too long and was put to sleep.
-    Slept,
-    /// It ended itself, or is of no use any more.
+    /// The client did not come back within the hold time.
+    HoldExpired,
+    /// The process exited by itself or became unusable.
     Failed(TurnError),
 }
 
-impl End {
-    /// What a turn is told that came too late for the process to begin it.
+impl ExitReason {
+    /// The error for a turn that reached the mailbox too late to be started.
     fn error(&self) -> TurnError {
         match self {
             Self::Failed(error) => error.clone(),
-            Self::Told | Self::ClientLeft | Self::Slept => failure::ended(None, ""),
+            Self::Requested | Self::ClientLeft | Self::HoldExpired => errors::exited(None, ""),
         }
     }
 }
 
 impl Actor {
     pub(super) async fn run(mut self) {
-        let mut core = Core::new(Charges::with(&self.pool.config().model));
-        if let Some(Setup { opening, tools, .. }) = self.ahead.take() {
+        let mut core = Core::new(CostMeter::new(&self.pool.config().model));
+        if let Some(Setup { opening, tools, .. }) = self.preopen.take() {
             core.open(&opening, tools);
         }
-        let mut ledger = Ledger::new(Arc::clone(&self.pool));
-        let command = launch::command(self.pool.config(), &self.launch, self.pool.door());
+        let mut record_queue = RecordQueue::new(Arc::clone(&self.pool));
+        let command = launch::command(self.pool.config(), &self.launch, self.pool.gateway_access());
         match Process::start(command) {
             Ok(mut process) => {
                 tracing::debug!(agent = %self.pool.config().name, process = process.id(), "an agent process started");
-                let end = self.serve(&mut core, &mut ledger, &mut process).await;
-                self.pool.gone(self.id);
+                let end = self.serve(&mut core, &mut record_queue, &mut process).await;
+                self.pool.remove(self.id);
                 let last = end.error();
-                // The client may ask again at once, and by then it must be known how far this turn came, and nothing
-                // of it may still go on.
+                // The client may retry at once. By then the process must be dead and its progress on record.
                 process.end().await;
-                match core.cut_short() {
-                    Some(record) => ledger.keep(record, || tell(core, end)),
-                    None => tell(core, end),
+                match core.unfinished_record() {
+                    Some(record) => record_queue.push(record, || report_exit(core, end)),
+                    None => report_exit(core, end),
                 }
-                // Whoever claimed it in its last moment has a turn in the mailbox.
+                // A request that claimed the process at the last moment has put its turn into the mailbox.
                 self.refuse_all(&last);
             }
             Err(error) => {
-                self.pool.gone(self.id);
-                let error = failure::cannot_start(&self.pool.config().program, error);
-                tracing::warn!(agent = %self.pool.config().name, %error, "an agent process could not be started");
-                // Whoever claimed it may still be about to send the turn, and is to hear why it cannot be.
+                self.pool.remove(self.id);
+                let error = errors::cannot_start(&self.pool.config().program, error);
+                tracing::warn!(agent = %self.pool.config().name, %error, "starting an agent process failed");
+                // A request that claimed the process may not have sent its turn yet; it gets this error too.
                 while let Some(command) = self.commands.recv().await {
                     refuse(command, &error);
                 }
             }
         }
-        drop(self.place);
-        self.pool.place_is_free();
+        drop(self.slot);
+        self.pool.process_exited();
     }
 
     fn refuse_all(&mut self, error: &TurnError) {
@@ -113,132 +112,137 @@ impl Actor {
         }
     }
 
-    async fn serve(&mut self, core: &mut Core, ledger: &mut Ledger, process: &mut Process) -> End {
-        let mut questions = Questions::default();
+    async fn serve(
+        &mut self,
+        core: &mut Core,
+        record_queue: &mut RecordQueue,
+        process: &mut Process,
+    ) -> ExitReason {
+        let mut approvals = PendingApprovals::default();
         let stopping = self.pool.stopping().clone();
         let mut deadline = Deadline::None;
-        let mut heard_at = Instant::now();
-        let mut noted = Idleness::Idle;
+        let mut last_message_at = Instant::now();
+        let mut reported = Activity::Idle;
         loop {
             for line in core.take_lines() {
                 process.write(line);
             }
-            let now = idleness(core, &questions);
-            if now != noted && core.outbox().is_none() {
-                self.pool.note(self.id, now);
-                noted = now;
+            let now = activity(core, &approvals);
+            if now != reported && core.reply_sender().is_none() {
+                self.pool.set_activity(self.id, now);
+                reported = now;
             }
             let at = deadline.at();
-            let client = core.outbox().map(|outbox| outbox.left().clone());
+            let client = core.reply_sender().map(|reply_sender| reply_sender.client_closed().clone());
             tokio::select! {
                 biased;
-                () = stopping.cancelled() => return End::Failed(failure::stopping()),
+                () = stopping.cancelled() => return ExitReason::Failed(errors::stopping()),
                 command = self.commands.recv() => match command {
-                    Some(Command::Begin(job)) => {
-                        core.begin(*job);
-                        deadline = Deadline::Silence(Instant::now() + self.pool.config().silence);
+                    Some(Command::Begin(turn_job)) => {
+                        core.begin(*turn_job);
+                        deadline = Deadline::Stall(Instant::now() + self.pool.config().stall_timeout);
                     }
-                    Some(Command::End) | None => return End::Told,
+                    Some(Command::End) | None => return ExitReason::Requested,
                 },
-                () = left(client) => return End::ClientLeft,
-                line = questions.next_answer() => {
-                    core.write(line);
-                    deadline = deadline.renewed(self.pool.config());
+                () = client_closed(client) => return ExitReason::ClientLeft,
+                line = approvals.next_answer() => {
+                    core.queue_line(line);
+                    deadline = deadline.restarted(self.pool.config());
                 }
-                event = process.happening() => match event {
+                event = process.next_event() => match event {
                     PipeEvent::Quiet => {}
                     PipeEvent::Closed => {
                         let status = process.status().await;
-                        return End::Failed(failure::ended(status, &process.complaint()));
+                        return ExitReason::Failed(errors::exited(status, &process.stderr_tail()));
                     }
                     PipeEvent::Read => {
-                        let heard = match read(core, process) {
-                            Ok(heard) => heard,
-                            Err(error) => return End::Failed(error),
+                        let read = match read(core, process) {
+                            Ok(read) => read,
+                            Err(error) => return ExitReason::Failed(error),
                         };
-                        if heard.messages > 0 {
-                            heard_at = Instant::now();
+                        if read.messages > 0 {
+                            last_message_at = Instant::now();
                         }
-                        if heard.messages > 0 && (core.outbox().is_some() || core.own_work() != OwnWork::None) {
-                            deadline = deadline.renewed(self.pool.config());
+                        if read.messages > 0 && (core.reply_sender().is_some() || core.pending_builtins() != PendingBuiltins::None) {
+                            deadline = deadline.restarted(self.pool.config());
                         }
-                        for happening in heard.happenings {
-                            match happening {
-                                Happening::FirstEvent => self.pool.refill(),
-                                Happening::Settled { standing, last, outbox, record, talk, alone } => {
-                                    // Noted before the client knows: its next request may come at once.
-                                    noted = idleness(core, &questions);
-                                    self.pool.settle(self.id, standing, noted);
-                                    for part in talk {
-                                        ledger.keep(part, || ());
+                        for event in read.events {
+                            match event {
+                                CoreEvent::FirstEvent => self.pool.refill(),
+                                CoreEvent::Settled { settled, last, reply_sender, record, transcript, run_guard } => {
+                                    // Before the client gets the end of its reply: its next request may come at once.
+                                    reported = activity(core, &approvals);
+                                    self.pool.settle(self.id, settled, reported);
+                                    for record in transcript {
+                                        record_queue.push(record, || ());
                                     }
-                                    ledger.keep(record, move || {
-                                        drop(alone);
-                                        outbox.send(last);
-                                        outbox.finish();
+                                    record_queue.push(record, move || {
+                                        drop(run_guard);
+                                        reply_sender.send(last);
+                                        reply_sender.finish();
                                     });
                                     deadline = Deadline::Hold(Instant::now() + self.pool.config().pool.hold);
                                 }
-                                Happening::Learned(record) => ledger.keep(record, || ()),
-                                Happening::Failed(error) => return End::Failed(error),
-                                Happening::Asked { id, ask } => {
-                                    let (safe, decision) = (ledger.safe(), self.decide(core, &ask));
-                                    // What is on record is never run again, so it runs only then.
-                                    let decision = safe.then(|()| decision).boxed();
-                                    questions.ask(id, ask, decision);
+                                CoreEvent::Progress(record) => record_queue.push(record, || ()),
+                                CoreEvent::Failed(error) => return ExitReason::Failed(error),
+                                CoreEvent::ApprovalNeeded { id, request } => {
+                                    let (flushed, decision) = (record_queue.flushed(), self.decide(core, &request));
+                                    // A tool may run only after its call is on record, so that no retry runs it again.
+                                    let decision = flushed.then(|()| decision).boxed();
+                                    approvals.add(id, request, decision);
                                 }
-                                Happening::Withdrawn(id) => questions.withdraw(&id),
+                                CoreEvent::ApprovalWithdrawn(id) => approvals.withdraw(&id),
                             }
                         }
                     }
                 },
                 () = tokio::time::sleep_until(at), if deadline != Deadline::None => match deadline {
-                    // It is somebody else's turn to say something, and asleep it could not hear it.
-                    Deadline::Hold(_) | Deadline::Silence(_) if questions.are_open() => {
-                        deadline = deadline.renewed(self.pool.config());
+                    // A person is deciding, and the decision would be lost with the process.
+                    Deadline::Hold(_) | Deadline::Stall(_) if approvals.any_open() => {
+                        deadline = deadline.restarted(self.pool.config());
                     }
-                    // Its client is not the only one it waits for: a tool of its own runs, or hangs.
-                    Deadline::Hold(_) if core.own_work() == OwnWork::Now && heard_at.elapsed() < self.pool.config().silence => {
-                        deadline = deadline.renewed(self.pool.config());
+                    // A built-in tool is running, or hangs.
+                    Deadline::Hold(_) if core.pending_builtins() == PendingBuiltins::Runnable && last_message_at.elapsed() < self.pool.config().stall_timeout => {
+                        deadline = deadline.restarted(self.pool.config());
                     }
-                    Deadline::Hold(_) if self.pool.retire(self.id) => return End::Slept,
-                    // It was claimed at this very moment: the command is on its way.
+                    Deadline::Hold(_) if self.pool.retire(self.id) => return ExitReason::HoldExpired,
+                    // A request has just claimed it: the command is on its way.
                     Deadline::Hold(_) | Deadline::None => deadline = Deadline::None,
-                    Deadline::Silence(_) => return End::Failed(failure::silent()),
+                    Deadline::Stall(_) => return ExitReason::Failed(errors::stalled()),
                 },
             }
         }
     }
 
-    fn decide(&self, core: &Core, ask: &PermissionAsk) -> BoxFuture<'static, Decision> {
-        let (turn, session) = core.place();
-        let question = Question {
+    fn decide(&self, core: &Core, request: &PermissionRequest) -> BoxFuture<'static, Decision> {
+        let (turn, session) = core.turn_and_session();
+        let request = ApprovalRequest {
             turn,
             session,
-            tool: ask.tool.clone(),
-            input: ask.input.clone(),
-            suggestions: ask.suggestions.clone(),
-            reason: ask.reason.clone(),
+            tool: request.tool.clone(),
+            input: request.input.clone(),
+            suggestions: request.suggestions.clone(),
+            reason: request.reason.clone(),
         };
-        self.pool.decider().decide(question)
+        self.pool.decider().decide(request)
     }
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Deadline {
     None,
-    /// The program must say something until then.
-    Silence(Instant),
-    /// The client must come back until then.
+    /// The program must write a message before this time.
+    Stall(Instant),
+    /// The client must come back before this time.
     Hold(Instant),
 }
 
 impl Deadline {
-    /// The same, from now on.
-    fn renewed(self, config: &AgentConfig) -> Self {
+    /// The same deadline, counted from now.
+    fn restarted(self, config: &AgentConfig) -> Self {
         match self {
             Self::None => Self::None,
-            Self::Silence(_) => Self::Silence(Instant::now() + config.silence),
+            Self::Stall(_) => Self::Stall(Instant::now() + config.stall_timeout),
             Self::Hold(_) => Self::Hold(Instant::now() + config.pool.hold),
         }
     }
@@ -246,53 +250,53 @@ impl Deadline {
     fn at(self) -> Instant {
         match self {
             Self::None => Instant::now(),
-            Self::Silence(at) | Self::Hold(at) => at,
+            Self::Stall(at) | Self::Hold(at) => at,
         }
     }
 }
 
-/// What the program's last lines said.
+/// The result of reading the lines that have arrived.
 #[derive(Default)]
-struct Heard {
-    /// How many of them were messages: other noise is no sign that it works.
+struct ReadLines {
+    /// The number of JSON messages. Other output does not count as progress.
     messages: usize,
-    happenings: Vec<Happening>,
+    events: Vec<CoreEvent>,
 }
 
-fn read(core: &mut Core, process: &mut Process) -> Result<Heard, TurnError> {
-    let mut heard = Heard::default();
-    while let Some(line) = process.next_line().map_err(failure::broken)? {
-        heard.messages += usize::from(line.starts_with('{'));
-        heard.happenings.append(&mut core.line(Line::read(line).map_err(failure::broken)?));
+fn read(core: &mut Core, process: &mut Process) -> Result<ReadLines, TurnError> {
+    let mut read = ReadLines::default();
+    while let Some(line) = process.next_line().map_err(errors::unreadable_line)? {
+        read.messages += usize::from(line.starts_with('{'));
+        read.events.append(&mut core.handle_line(Line::read(line).map_err(errors::unreadable_line)?));
     }
-    Ok(heard)
+    Ok(read)
 }
 
-/// What a process does while it waits for its client.
-fn idleness(core: &Core, questions: &Questions) -> Idleness {
-    let works = questions.are_open() || core.own_work() == OwnWork::Now;
-    if works { Idleness::AtWork } else { Idleness::Idle }
+/// What a process is doing while it waits for its client.
+fn activity(core: &Core, approvals: &PendingApprovals) -> Activity {
+    let works = approvals.any_open() || core.pending_builtins() == PendingBuiltins::Runnable;
+    if works { Activity::Working } else { Activity::Idle }
 }
 
 fn refuse(command: Command, error: &TurnError) {
     match command {
-        Command::Begin(job) => job.outbox.fail(error.clone()),
+        Command::Begin(turn_job) => turn_job.reply_sender.fail(error.clone()),
         Command::End => {}
     }
 }
 
-async fn left(client: Option<CancellationToken>) {
+async fn client_closed(client: Option<CancellationToken>) {
     match client {
         Some(client) => client.cancelled().await,
         None => std::future::pending().await,
     }
 }
 
-fn tell(mut core: Core, end: End) {
-    let Some(outbox) = core.abandon() else { return };
+fn report_exit(mut core: Core, end: ExitReason) {
+    let Some(reply_sender) = core.take_reply_sender() else { return };
     match end {
-        End::Failed(error) => outbox.fail(error),
-        End::Told | End::Slept => outbox.fail(failure::stopping()),
-        End::ClientLeft => drop(outbox),
+        ExitReason::Failed(error) => reply_sender.fail(error),
+        ExitReason::Requested | ExitReason::HoldExpired => reply_sender.fail(errors::stopping()),
+        ExitReason::ClientLeft => drop(reply_sender),
     }
 }

@@ -1,4 +1,4 @@
-//! What the operator decides about an agent.
+//! The configuration of an agent.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,44 +6,44 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::launch::WORK;
+use super::launch::WORK_FOLDER;
 
 /// Claude Code as a back end.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    /// As in `[agents.NAME]`; logs and headers show it.
+    /// The name in `[agents.NAME]`; shown in logs and headers.
     pub name: AgentName,
-    /// The program.
+    /// The path of the program.
     pub program: PathBuf,
-    /// What the program's environment holds beside our own settings, and nothing else (invariant of the child).
+    /// Environment variables for the program. Apart from these and our own settings its environment is empty.
     pub env: Vec<(String, SecretString)>,
-    /// Which model thinks for it.
+    /// The model it uses.
     pub model: AgentModel,
     /// The built-in tools it may use.
     pub builtins: Builtins,
-    /// What a client's system prompt does to the program's own.
+    /// How a client's system prompt combines with the program's default one.
     pub system: SystemMode,
-    /// Where it works; a folder of its own where there is none.
+    /// Its working directory; defaults to a subfolder of `folder`.
     pub workdir: Option<PathBuf>,
-    /// Its private folder: settings, caches and logins of whoever runs the gateway stay out.
+    /// Its private home directory. It keeps the operator's settings, caches and logins out.
     pub folder: PathBuf,
-    /// The most model calls in one turn; `None` for as many as it takes (E4).
+    /// The limit of model calls per turn; `None` for no limit (E4).
     pub max_turns: Option<u32>,
-    /// The most dollars in one turn, by the program's own prices; `None` for as many as it takes.
+    /// The cost limit per turn in dollars, at the program's prices; `None` for no limit.
     pub max_budget_usd: Option<f64>,
-    /// How long the program may say nothing in the middle of a turn before it counts as hanging.
-    pub silence: Duration,
-    /// How many processes there are.
+    /// How long the program may be silent during a turn before it counts as stalled.
+    pub stall_timeout: Duration,
+    /// The size and timeouts of the process pool.
     pub pool: PoolSize,
-    /// Who ends its processes when the gateway is killed.
-    pub keeper: Keeper,
+    /// How its processes are ended when the gateway is killed.
+    pub supervision: Supervision,
 }
 
-/// A model that thinks, a build that runs, a person who is asked: longer than any of these.
-const USUAL_SILENCE: Duration = Duration::from_mins(30);
+/// Longer than a model thinks, a build runs or a person takes to decide.
+const DEFAULT_STALL_TIMEOUT: Duration = Duration::from_mins(30);
 
 impl AgentConfig {
-    /// An agent with no built-in tools and the usual pool.
+    /// An agent with no built-in tools and the default pool.
     pub fn new(name: impl Into<String>, program: PathBuf, folder: PathBuf) -> Self {
         Self {
             name: AgentName::new(name),
@@ -56,26 +56,26 @@ impl AgentConfig {
             folder,
             max_turns: None,
             max_budget_usd: None,
-            silence: USUAL_SILENCE,
+            stall_timeout: DEFAULT_STALL_TIMEOUT,
             pool: PoolSize::default(),
-            keeper: Keeper::default(),
+            supervision: Supervision::default(),
         }
     }
 }
 
 impl AgentConfig {
-    /// Where it works.
-    pub fn folder(&self) -> PathBuf {
-        self.workdir.clone().unwrap_or_else(|| self.folder.join(WORK))
+    /// The directory it works in.
+    pub fn working_directory(&self) -> PathBuf {
+        self.workdir.clone().unwrap_or_else(|| self.folder.join(WORK_FOLDER))
     }
 }
 
-/// What an agent is called in the configuration.
+/// The name of an agent in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AgentName(String);
 
 impl AgentName {
-    /// Takes the name as it is.
+    /// Wraps the name unchanged.
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())
     }
@@ -92,22 +92,23 @@ impl fmt::Display for AgentName {
     }
 }
 
-/// Who ends an agent's processes when the gateway is killed.
+/// How an agent's processes are ended when the gateway is killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeper {
-    /// They notice themselves that their input is closed; before they leave, they may ask their model once more.
+pub enum Supervision {
+    /// The program exits when its stdin closes. Before that it may call its model once more.
     #[default]
-    Themselves,
-    /// The program that runs now, started once more for each of them: it must know [`KEEPER`](crate::KEEPER).
+    None,
+    /// The gateway's own executable supervises each process. It must implement
+    /// [`SUPERVISE_COMMAND`](crate::SUPERVISE_COMMAND).
     OwnProgram,
 }
 
-/// Which model thinks for an agent.
+/// The model an agent uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AgentModel {
-    /// Whatever the program chooses, at the host its environment names.
+    /// The program's default model, at the API host that its environment names.
     #[default]
-    Own,
+    Default,
     /// A model of this gateway (X4).
     Gateway(String),
 }
@@ -115,34 +116,34 @@ pub enum AgentModel {
 /// The built-in tools an agent may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Builtins {
-    /// None: it can call only what the client offers (E6).
+    /// None: the agent can call only the client's tools (E6).
     #[default]
     None,
-    /// All that the program has by default.
+    /// The program's default set.
     Default,
-    /// These.
-    These(Vec<String>),
+    /// Only the listed tools.
+    Only(Vec<String>),
 }
 
-/// What a client's system prompt does to the program's own.
+/// How a client's system prompt combines with the program's default one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemMode {
-    /// It stands alone, so the agent is as much a plain model as it can be.
+    /// It replaces the default prompt, so that the agent behaves as much like a plain model as possible.
     Replace,
-    /// It comes after the program's own, which tells the model how to work with files and commands.
+    /// It is appended to the default prompt, which explains how to work with files and commands.
     Append,
 }
 
-/// How many processes there are, and for how long.
+/// The size and timeouts of the process pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSize {
-    /// Kept ready before they are needed.
+    /// The number of processes kept ready for new conversations.
     pub warm: usize,
-    /// The most that live at a time.
+    /// The maximum number of live processes.
     pub max: usize,
-    /// How long one is kept that waits for its client.
+    /// How long a process waits for its client to come back.
     pub hold: Duration,
-    /// How long a request may wait for a free one.
+    /// How long a request may wait for a free process.
     pub queue_wait: Duration,
 }
 

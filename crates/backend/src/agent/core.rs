@@ -1,5 +1,5 @@
-//! What one process goes through: opened, fed with history, asked, waiting for the client, idle. Lines in, lines and
-//! happenings out; nothing here waits for anything.
+//! The state machine of one process: opened, fed with history, prompted, waiting for the client, idle. It takes lines
+//! and returns lines and [`CoreEvent`]s; it does no I/O and never waits.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,119 +7,127 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate_dialect::claude_stream_json::write::{self, Opening};
 use toolgate_dialect::claude_stream_json::{
-    AgentTools, Ask, HistoryLine, Line, Outcome, RequestId, Script, ServerAnswer,
+    AgentTools, ControlRequest, HistoryLine, Line, Outcome, RequestId, Script, ServerAnswer,
 };
 use toolgate_model::lineage::Lineage;
 use toolgate_model::reply::Fold;
 use toolgate_model::{AssistantMessage, Extras, GrammarError, Message, StopReason, TurnEvent};
 use uuid::Uuid;
 
-use super::charges::Charges;
-use super::failure::{self, Ending};
+use super::cost::CostMeter;
+use super::errors::{self, Completion};
 use super::handoff::Handoff;
-use super::job::{Beginning, Happening, Job, Kept, Notes, Settled, Work};
-use super::opening::Opened;
-use super::outbox::Outbox;
-use super::records::{self, AgentRecord, Done};
-use super::reply::{JoinedReply, Step};
-use super::session::Talk;
-use super::steps::{OwnWork, Steps, Told};
+use super::joined_reply::{JoinedReply, ReplyStep};
+use super::opening::Handshake;
+use super::records::{self, AgentRecord, RecordedSteps};
+use super::reply_channel::ReplySender;
+use super::transcript::SessionTranscript;
+use super::turn_job::{Beginning, CoreEvent, OwnedRecord, RecordInputs, Settled, TurnJob, Work};
+use super::turn_steps::{BuiltinUse, PendingBuiltins, TurnSteps};
 use crate::turn::Batch;
 
 /// The state of a process.
 #[derive(Default)]
 pub(super) struct Core {
     tools: AgentTools,
-    opened: Opened,
+    handshake: Handshake,
     history: VecDeque<HistoryLine>,
-    /// A quiet line is on its way; the next must wait for it.
-    unconfirmed: bool,
-    last: Option<Value>,
-    question: Question,
+    /// A history line was sent; the next line must wait until the program confirms it.
+    awaiting_ack: bool,
+    last_message: Option<Value>,
+    prompt: Prompt,
     turn: Option<OpenTurn>,
-    /// The last turn's id and session.
-    place: (Uuid, String),
+    /// The id and session of the last turn.
+    turn_and_session: (Uuid, String),
     handoff: Handoff,
-    charges: Charges,
-    /// The turn that waits for its client, while built-in tools may still run.
-    held: Option<(Steps, Done, Kept)>,
+    cost_meter: CostMeter,
+    /// The turn that waits for its client while built-in tools may still run.
+    held: Option<(TurnSteps, RecordedSteps, OwnedRecord)>,
     lines: Vec<String>,
 }
 
-/// How far the question of the open turn has come.
+/// The progress of the open turn's prompt.
 #[derive(Default, PartialEq)]
-enum Question {
+enum Prompt {
     /// It waits for the history before it.
     #[default]
     Waiting,
-    /// It is on its way.
+    /// It was sent.
     Sent,
-    /// The program works on it.
-    Taken,
+    /// The program is working on it.
+    Accepted,
 }
 
 struct OpenTurn {
-    talk: Talk,
+    transcript: SessionTranscript,
     reply: JoinedReply,
     fold: Fold,
     lineage: Lineage,
-    notes: Notes,
-    steps: Steps,
-    outbox: Outbox,
+    record_inputs: RecordInputs,
+    steps: TurnSteps,
+    reply_sender: ReplySender,
 }
 
 impl Core {
-    pub(super) fn new(charges: Charges) -> Self {
-        Self { charges, ..Self::default() }
+    pub(super) fn new(cost_meter: CostMeter) -> Self {
+        Self { cost_meter, ..Self::default() }
     }
 
-    /// Tells all that comes before the first line of a conversation, where it was not told ahead.
+    /// Sends the opening of a conversation, unless it was sent before.
     pub(super) fn open(&mut self, opening: &Opening, tools: AgentTools) {
-        self.lines.extend(self.opened.tell(opening, &tools));
+        self.lines.extend(self.handshake.start(opening, &tools));
         self.tools = tools;
     }
 
     /// Begins a turn.
-    pub(super) fn begin(&mut self, job: Job) {
-        let Job { turn, talk, work, reply, lineage, notes, outbox } = job;
+    pub(super) fn begin(&mut self, turn_job: TurnJob) {
+        let TurnJob { turn, transcript, work, reply, lineage, record_inputs, reply_sender } = turn_job;
         match work {
             Work::Fresh(beginning) => {
                 let Beginning { opening, tools, script } = *beginning;
                 self.open(&opening, tools);
-                self.plan(script);
+                self.queue_script(script);
             }
-            Work::Continue { script } => self.plan(script),
+            Work::Continue { script } => self.queue_script(script),
             Work::Results(results) => {
                 self.lines.append(&mut self.handoff.deliver(results));
-                self.question = Question::Sent;
+                self.prompt = Prompt::Sent;
             }
         }
         self.held = None;
-        let steps = Steps::after(notes.earlier.clone());
-        self.place = (turn, talk.session.clone());
-        self.turn = Some(OpenTurn { talk, reply, fold: Fold::new(), lineage, notes, steps, outbox });
-        self.advance();
+        let steps = TurnSteps::after(record_inputs.earlier_steps.clone());
+        self.turn_and_session = (turn, transcript.session.clone());
+        self.turn = Some(OpenTurn {
+            transcript,
+            reply,
+            fold: Fold::new(),
+            lineage,
+            record_inputs,
+            steps,
+            reply_sender,
+        });
+        self.send_ready_lines();
     }
 
-    /// Takes a line of the program.
-    pub(super) fn line(&mut self, line: Line<'_>) -> Vec<Happening> {
-        self.note_progress(&line);
+    /// Handles a line that the program wrote.
+    pub(super) fn handle_line(&mut self, line: Line<'_>) -> Vec<CoreEvent> {
+        self.track_prompt(&line);
         match line {
-            Line::Event { event, parent: None } => return self.event(event),
-            Line::Result(outcome) => return self.result(&outcome),
-            Line::Request { id, ask } => return self.asked(id, ask).into_iter().collect(),
-            Line::Response { id, outcome } => match self.opened.answered(id, outcome) {
-                Ok(()) => self.advance(),
-                Err(error) => return vec![Happening::Failed(error)],
+            Line::Event { event, parent: None } => return self.stream_event(event),
+            Line::Result(outcome) => return self.turn_result(&outcome),
+            Line::Request { id, request } => return self.control_request(id, request).into_iter().collect(),
+            Line::Response { id, outcome } => match self.handshake.response(id, outcome) {
+                Ok(()) => self.send_ready_lines(),
+                Err(error) => return vec![CoreEvent::Failed(error)],
             },
-            Line::Withdrawn(id) => return vec![Happening::Withdrawn(id)],
+            Line::Withdrawn(id) => return vec![CoreEvent::ApprovalWithdrawn(id)],
             Line::Assistant { message, parent: None } => {
                 if let Some(turn) = &mut self.turn {
-                    let told = turn.steps.assistant(&message, &self.tools);
-                    return turn.learned(told);
+                    let builtin_use = turn.steps.assistant(&message, &self.tools);
+                    return turn.progress(builtin_use);
                 }
             }
-            Line::User { message, parent: None } => return self.results(&message),
+            Line::User { message, parent: None } => return self.user_message(&message),
             Line::Event { parent: Some(_), .. }
             | Line::Assistant { parent: Some(_), .. }
             | Line::User { parent: Some(_), .. }
@@ -129,46 +137,46 @@ impl Core {
         Vec::new()
     }
 
-    /// Lines to write, in order.
+    /// Takes the lines to write to the program, in order.
     pub(super) fn take_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Adds a line to write.
-    pub(super) fn write(&mut self, line: String) {
+    /// Queues a line to write to the program.
+    pub(super) fn queue_line(&mut self, line: String) {
         self.lines.push(line);
     }
 
-    /// The client's end of the open turn.
-    pub(super) fn outbox(&self) -> Option<&Outbox> {
-        self.turn.as_ref().map(|turn| &turn.outbox)
+    /// The reply channel of the open turn.
+    pub(super) fn reply_sender(&self) -> Option<&ReplySender> {
+        self.turn.as_ref().map(|turn| &turn.reply_sender)
     }
 
-    /// The last turn and its session: a question may come when the client has its reply already.
-    pub(super) fn place(&self) -> (Uuid, String) {
-        self.place.clone()
+    /// The last turn and its session. An approval request may come after the client has got its reply.
+    pub(super) fn turn_and_session(&self) -> (Uuid, String) {
+        self.turn_and_session.clone()
     }
 
-    /// What the program still does by itself while it waits for the client.
-    pub(super) fn own_work(&self) -> OwnWork {
+    /// The built-in calls that are pending while the process waits for the client.
+    pub(super) fn pending_builtins(&self) -> PendingBuiltins {
         let held = self.held.as_ref();
-        held.map_or(OwnWork::None, |(steps, ..)| steps.own_work(self.handoff.calls()))
+        held.map_or(PendingBuiltins::None, |(steps, ..)| steps.pending_builtins(self.handoff.calls()))
     }
 
-    /// What was done of a turn that ends too soon, where it must not be done again.
-    pub(super) fn cut_short(&self) -> Option<Kept> {
-        self.turn.as_ref()?.cut_short()
+    /// The record of a turn that ends too soon, if it did something that must not be repeated.
+    pub(super) fn unfinished_record(&self) -> Option<OwnedRecord> {
+        self.turn.as_ref()?.unfinished_record()
     }
 
-    /// Takes the open turn's end to tell a failure.
-    pub(super) fn abandon(&mut self) -> Option<Outbox> {
-        self.turn.take().map(|turn| turn.outbox)
+    /// Takes the reply channel of the open turn, to report a failure.
+    pub(super) fn take_reply_sender(&mut self) -> Option<ReplySender> {
+        self.turn.take().map(|turn| turn.reply_sender)
     }
 
-    /// The program tells what it does before it asks its model: until then, a turn that fails can be tried again
-    /// elsewhere and the model is still asked once.
-    fn note_progress(&mut self, line: &Line<'_>) {
-        let works = matches!(
+    /// Notes when the program accepts the prompt. Until then the model has not been called, so a failed turn can be
+    /// retried in another process.
+    fn track_prompt(&mut self, line: &Line<'_>) {
+        let accepted = matches!(
             line,
             Line::Init { .. }
                 | Line::User { .. }
@@ -176,166 +184,177 @@ impl Core {
                 | Line::Assistant { .. }
                 | Line::Result(_)
         );
-        if works && self.question == Question::Sent {
-            self.question = Question::Taken;
+        if accepted && self.prompt == Prompt::Sent {
+            self.prompt = Prompt::Accepted;
             if let Some(turn) = &self.turn {
-                turn.outbox.asking();
+                turn.reply_sender.mark_model_called();
             }
         }
     }
 
-    /// Results of the program's own tools. Those of the client's are in the client's history.
-    fn results(&mut self, message: &Value) -> Vec<Happening> {
-        let theirs = self.handoff.calls();
+    /// Handles results of built-in tools. Results of the client's tools are in the client's history.
+    fn user_message(&mut self, message: &Value) -> Vec<CoreEvent> {
+        let client_calls = self.handoff.calls();
         if let Some(turn) = &mut self.turn {
-            let told = turn.steps.user(message, theirs);
-            return turn.learned(told);
+            let builtin_use = turn.steps.user(message, client_calls);
+            return turn.progress(builtin_use);
         }
-        if let Some((steps, done, kept)) = &mut self.held
-            && steps.user(message, theirs) == Told::OwnWork
+        if let Some((steps, recorded, owned)) = &mut self.held
+            && steps.user(message, client_calls) == BuiltinUse::Found
         {
-            done.steps = steps.unseen();
-            kept.record.steps = done.write();
-            return vec![Happening::Learned(kept.clone())];
+            recorded.steps = steps.if_hidden_from_client();
+            owned.record.steps = recorded.write();
+            return vec![CoreEvent::Progress(owned.clone())];
         }
         Vec::new()
     }
 
-    fn plan(&mut self, script: Script) {
-        self.question = Question::Waiting;
+    fn queue_script(&mut self, script: Script) {
+        self.prompt = Prompt::Waiting;
         self.history = script.history.into();
-        self.last = Some(script.last);
+        self.last_message = Some(script.last);
     }
 
-    /// Sends what may be sent now: history line by line, then the question. The program asks for our tools before it
-    /// asks its model, so nothing has to wait for that.
-    fn advance(&mut self) {
-        while self.opened.is_complete() && !self.unconfirmed {
+    /// Queues what may be sent now: the history line by line, then the prompt. The program lists our tools before it
+    /// calls its model, so the prompt need not wait for that.
+    fn send_ready_lines(&mut self) {
+        while self.handshake.is_complete() && !self.awaiting_ack {
             match self.history.pop_front() {
                 Some(HistoryLine::Assistant(content)) => {
                     self.lines.push(write::assistant(&fresh_uuid(), HISTORY_MODEL, &content));
                 }
                 Some(HistoryLine::User(content)) => {
                     self.lines.push(write::quiet_user(&fresh_uuid(), &content));
-                    self.unconfirmed = true;
+                    self.awaiting_ack = true;
                 }
                 None => {
-                    let Some(last) = self.last.take() else { return };
+                    let Some(last) = self.last_message.take() else { return };
                     self.lines.push(write::user(&fresh_uuid(), &last));
-                    self.question = Question::Sent;
+                    self.prompt = Prompt::Sent;
                     return;
                 }
             }
         }
     }
 
-    fn event(&mut self, event: &str) -> Vec<Happening> {
+    fn stream_event(&mut self, event: &str) -> Vec<CoreEvent> {
         let Some(turn) = &mut self.turn else { return Vec::new() };
         let mut batch = Batch::default();
-        let was_silent = turn.reply.is_silent();
+        let was_empty = turn.reply.is_empty();
         let steps = match turn.reply.event(event, &mut batch) {
             Ok(steps) => steps,
-            Err(error) => return vec![Happening::Failed(error)],
+            Err(error) => return vec![CoreEvent::Failed(error)],
         };
         let mut handed_off = false;
         for step in steps {
             match step {
-                Step::Begun => self.handoff.reset(),
-                Step::Called(call) => self.handoff.called(&call),
-                Step::Complete => {}
-                Step::HandedOff => handed_off = true,
+                ReplyStep::MessageStarted => self.handoff.reset(),
+                ReplyStep::ClientCall(call) => self.handoff.add_call(&call),
+                ReplyStep::MessageComplete => {}
+                ReplyStep::HandedOff => handed_off = true,
             }
         }
-        let mut happenings = Vec::new();
-        if was_silent && !turn.reply.is_silent() {
-            happenings.push(Happening::FirstEvent);
+        let mut core_events = Vec::new();
+        if was_empty && !turn.reply.is_empty() {
+            core_events.push(CoreEvent::FirstEvent);
         }
         if handed_off {
-            happenings.extend(self.settle(batch, None));
-        } else if let Err(error) = turn.note(&batch) {
-            happenings.push(Happening::Failed(failure::out_of_order(error)));
+            core_events.extend(self.settle(batch, None));
+        } else if let Err(error) = turn.fold_batch(&batch) {
+            core_events.push(CoreEvent::Failed(errors::invalid_event_order(error)));
         } else {
-            turn.outbox.send(batch);
+            turn.reply_sender.send(batch);
         }
-        happenings
+        core_events
     }
 
-    fn result(&mut self, outcome: &Outcome) -> Vec<Happening> {
-        if self.unconfirmed && outcome.turns == 0 {
-            self.unconfirmed = false;
-            self.advance();
+    fn turn_result(&mut self, outcome: &Outcome) -> Vec<CoreEvent> {
+        if self.awaiting_ack && outcome.turns == 0 {
+            self.awaiting_ack = false;
+            self.send_ready_lines();
             return Vec::new();
         }
         let Some(turn) = &mut self.turn else {
-            // The turn that waited for the client is over without it.
-            return vec![Happening::Failed(failure::ended_early(outcome))];
+            // The turn that waited for the client has ended without it.
+            return vec![CoreEvent::Failed(errors::gave_up_on_client(outcome))];
         };
-        let ending = match failure::of(outcome) {
-            Ok(ending) => ending,
-            Err(error) => return vec![Happening::Failed(error)],
+        let completion = match errors::completion(outcome) {
+            Ok(completion) => completion,
+            Err(error) => return vec![CoreEvent::Failed(error)],
         };
-        turn.reply.costs(self.charges.since_the_last(outcome.cost_usd));
+        turn.reply.set_cost(self.cost_meter.since_last(outcome.cost_usd));
         let mut batch = Batch::default();
         if let Some(structured) = &outcome.structured {
-            turn.reply.say(&structured.to_string(), &mut batch);
-        } else if turn.reply.is_silent() {
-            turn.reply.say(outcome.text.as_deref().unwrap_or_default(), &mut batch);
+            turn.reply.push_text(&structured.to_string(), &mut batch);
+        } else if turn.reply.is_empty() {
+            turn.reply.push_text(outcome.text.as_deref().unwrap_or_default(), &mut batch);
         }
-        let stop = match (ending, &outcome.structured) {
-            (Ending::Paused, _) => Some(StopReason::PauseTurn),
-            (Ending::Complete, Some(_)) => Some(StopReason::EndTurn),
-            (Ending::Complete, None) => None,
+        let stop = match (completion, &outcome.structured) {
+            (Completion::Paused, _) => Some(StopReason::PauseTurn),
+            (Completion::Complete, Some(_)) => Some(StopReason::EndTurn),
+            (Completion::Complete, None) => None,
         };
         self.settle(batch, stop)
     }
 
-    /// The reply is complete.
-    fn settle(&mut self, mut batch: Batch, stop: Option<StopReason>) -> Vec<Happening> {
+    /// Completes the reply.
+    fn settle(&mut self, mut batch: Batch, stop: Option<StopReason>) -> Vec<CoreEvent> {
         let Some(mut turn) = self.turn.take() else { return Vec::new() };
         let finish = turn.reply.finish(stop);
         batch.events.push(finish);
-        let reply = turn.note(&batch).and_then(|()| turn.fold.end());
+        let reply = turn.fold_batch(&batch).and_then(|()| turn.fold.end());
         let reply = match reply {
             Ok(reply) => reply,
             Err(error) => {
-                let error = failure::out_of_order(error);
-                turn.outbox.fail(error.clone());
-                return vec![Happening::Failed(error)];
+                let error = errors::invalid_event_order(error);
+                turn.reply_sender.fail(error.clone());
+                return vec![CoreEvent::Failed(error)];
             }
         };
-        let said =
+        let message =
             Message::Assistant(AssistantMessage { content: reply.blocks.clone(), extras: Extras::NONE });
-        let after = turn.lineage.then(&said);
-        let OpenTurn { talk, notes, steps, outbox, .. } = turn;
-        let written = records::write_reply(&reply, &notes.request);
-        let done = Done { steps: steps.unseen() };
+        let after = turn.lineage.then(&message);
+        let OpenTurn { transcript, record_inputs, steps, reply_sender, .. } = turn;
+        let written = records::write_reply(&reply, &record_inputs.request);
+        let recorded = RecordedSteps { steps: steps.if_hidden_from_client() };
         let record = AgentRecord {
-            key: notes.key,
+            key: record_inputs.key,
             after: Some(after),
-            session: talk.session.clone(),
-            steps: done.write(),
+            session: transcript.session.clone(),
+            steps: recorded.write(),
             reply: Some(written.clone()),
         };
-        let talk = talk.kept(&notes.caller, &written.to_value()["content"]);
-        let kept = Kept { caller: notes.caller, record };
-        self.held = Some((steps, done, kept.clone()));
-        let standing = Settled { after, calls: self.handoff.calls().to_vec() };
-        vec![Happening::Settled { standing, last: batch, outbox, record: kept, talk, alone: notes.alone }]
+        let transcript = transcript.into_records(&record_inputs.caller, &written.to_value()["content"]);
+        let owned = OwnedRecord { caller: record_inputs.caller, record };
+        self.held = Some((steps, recorded, owned.clone()));
+        let settled = Settled { after, calls: self.handoff.calls().to_vec() };
+        vec![CoreEvent::Settled {
+            settled,
+            last: batch,
+            reply_sender,
+            record: owned,
+            transcript,
+            run_guard: record_inputs.run_guard,
+        }]
     }
 
-    fn asked(&mut self, id: RequestId, ask: Ask) -> Option<Happening> {
-        match ask {
-            Ask::ToolServer { server: _, message } => match self.opened.server().answer(&message) {
-                ServerAnswer::Now(answer) => self.lines.push(write::answer_tool_server(&id, &answer)),
-                ServerAnswer::Held(call) => self.lines.extend(self.handoff.asked(id, call)),
-            },
-            Ask::Permission(ask) => return Some(Happening::Asked { id, ask }),
-            Ask::Elicitation => self.lines.push(write::answer(&id, &json!({ "action": "decline" }))),
-            Ask::Hook => self.lines.push(write::answer(&id, &json!({}))),
-            // The program asks for silence where a dialog is not known.
-            Ask::Dialog => {}
-            Ask::Unknown(name) => {
-                self.lines.push(write::refuse(&id, &format!("toolgate does not know `{name}`")));
+    fn control_request(&mut self, id: RequestId, request: ControlRequest) -> Option<CoreEvent> {
+        match request {
+            ControlRequest::ToolServer { server: _, message } => {
+                match self.handshake.server().answer(&message) {
+                    ServerAnswer::Now(answer) => self.lines.push(write::answer_tool_server(&id, &answer)),
+                    ServerAnswer::Held(call) => self.lines.extend(self.handoff.tool_server_call(id, call)),
+                }
+            }
+            ControlRequest::Permission(request) => return Some(CoreEvent::ApprovalNeeded { id, request }),
+            ControlRequest::Elicitation => {
+                self.lines.push(write::answer(&id, &json!({ "action": "decline" })))
+            }
+            ControlRequest::Hook => self.lines.push(write::answer(&id, &json!({}))),
+            // The protocol wants no answer to a dialog that the host does not support.
+            ControlRequest::Dialog => {}
+            ControlRequest::Unknown(name) => {
+                self.lines.push(write::refuse(&id, &format!("toolgate does not support `{name}` requests")));
             }
         }
         None
@@ -343,37 +362,37 @@ impl Core {
 }
 
 impl OpenTurn {
-    fn note(&mut self, batch: &Batch) -> Result<(), GrammarError> {
+    fn fold_batch(&mut self, batch: &Batch) -> Result<(), GrammarError> {
         batch.events.iter().try_for_each(|event: &TurnEvent| self.fold.event(event.clone()))
     }
 
-    /// What is to be remembered of a message of the program.
-    fn learned(&self, told: Told) -> Vec<Happening> {
-        let record = match told {
-            Told::OwnWork => self.cut_short(),
-            Told::Nothing => None,
+    /// The record to save after a message of the program.
+    fn progress(&self, builtin_use: BuiltinUse) -> Vec<CoreEvent> {
+        let record = match builtin_use {
+            BuiltinUse::Found => self.unfinished_record(),
+            BuiltinUse::None => None,
         };
-        record.map(Happening::Learned).into_iter().collect()
+        record.map(CoreEvent::Progress).into_iter().collect()
     }
 
-    /// The record of the turn as if it ended here.
-    fn cut_short(&self) -> Option<Kept> {
-        let steps = self.steps.unseen();
+    /// The record of the turn as if it ended now.
+    fn unfinished_record(&self) -> Option<OwnedRecord> {
+        let steps = self.steps.if_hidden_from_client();
         if steps.is_empty() {
             return None;
         }
         let record = AgentRecord {
-            key: self.notes.key,
+            key: self.record_inputs.key,
             after: None,
-            session: self.talk.session.clone(),
-            steps: Done { steps }.write(),
+            session: self.transcript.session.clone(),
+            steps: RecordedSteps { steps }.write(),
             reply: None,
         };
-        Some(Kept { caller: Arc::clone(&self.notes.caller), record })
+        Some(OwnedRecord { caller: Arc::clone(&self.record_inputs.caller), record })
     }
 }
 
-/// What history lines name as their model: the program wants some name, and no host ever sees it.
+/// The model name in history lines. The program requires one; no API host ever sees it.
 const HISTORY_MODEL: &str = "claude";
 
 fn fresh_uuid() -> String {

@@ -1,5 +1,5 @@
 //! Calls handed to the client, each exactly once: which are outstanding, which the program has asked for, and which
-//! results are there (B5). A result answers its call the moment both are known, in whatever order they come.
+//! results have arrived (B5). A result answers its call as soon as both are there, in either order.
 
 use std::collections::HashMap;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 use toolgate_dialect::claude_stream_json::{HeldCall, RequestId, call_answer, call_failure, write};
 use toolgate_model::ToolOutcome;
 
-/// The calls of one assistant message that are the client's to run.
+/// The calls of one assistant message that the client runs.
 #[derive(Debug, Default)]
 pub(super) struct Handoff {
     /// In the model's order.
     calls: Vec<String>,
-    /// Asked for by the program, waiting for a result.
+    /// The program has asked for these; the client's result is missing.
     parked: HashMap<String, (RequestId, HeldCall)>,
-    /// Sent by the client, waiting for the program.
+    /// The client has sent these; the program has not asked yet.
     results: HashMap<String, CallResult>,
 }
 
-/// What a client's tool gave, as a tool server says it.
+/// The result of a client tool, as MCP content.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CallResult {
     pub(super) content: Value,
@@ -26,8 +26,8 @@ pub(super) struct CallResult {
 }
 
 impl Handoff {
-    /// The model has called one of the client's tools.
-    pub(super) fn called(&mut self, call: &str) {
+    /// Adds a call of a client tool that the model made.
+    pub(super) fn add_call(&mut self, call: &str) {
         self.calls.push(call.to_owned());
     }
 
@@ -35,10 +35,10 @@ impl Handoff {
         &self.calls
     }
 
-    /// The program asks for a call's result: the line that answers it, if it can be answered now.
-    pub(super) fn asked(&mut self, request: RequestId, held: HeldCall) -> Option<String> {
+    /// The program asks for a call's result. Returns the line that answers it, if the result is there.
+    pub(super) fn tool_server_call(&mut self, request: RequestId, held: HeldCall) -> Option<String> {
         if !self.calls.contains(&held.call) {
-            // Nobody has shown this call to the client: a sub-agent made it, and sub-agents talk to no client.
+            // A sub-agent made this call, and the client never sees the calls of sub-agents.
             let why = "Only the main conversation can call this tool. Return to it and call the tool there.";
             return Some(write::answer_tool_server(&request, &call_failure(&held, why)));
         }
@@ -49,7 +49,7 @@ impl Handoff {
         None
     }
 
-    /// The client's results: the lines that answer what the program has asked for already.
+    /// Takes the client's results. Returns the lines that answer calls the program has already asked for.
     pub(super) fn deliver(&mut self, results: Vec<(String, CallResult)>) -> Vec<String> {
         let mut lines = Vec::new();
         for (call, result) in results {
@@ -63,7 +63,7 @@ impl Handoff {
         lines
     }
 
-    /// The next message of the model begins: what was called before is answered.
+    /// The model starts its next message, so all earlier calls are answered.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -96,18 +96,19 @@ mod tests {
     #[test]
     fn a_result_answers_its_call_whichever_comes_first() {
         let mut handoff = Handoff::default();
-        handoff.called("a");
-        handoff.called("b");
-        assert_eq!(handoff.asked(RequestId::new("1"), held("a")), None);
+        handoff.add_call("a");
+        handoff.add_call("b");
+        assert_eq!(handoff.tool_server_call(RequestId::new("1"), held("a")), None);
         let lines = handoff.deliver(vec![("b".into(), result("two")), ("a".into(), result("one"))]);
         assert!(matches!(&lines[..], [line] if line.contains("one")), "{lines:?}");
-        let line = handoff.asked(RequestId::new("2"), held("b")).expect("an answer at once");
+        let line = handoff.tool_server_call(RequestId::new("2"), held("b")).expect("an answer at once");
         assert!(line.contains("two"), "{line}");
     }
 
     #[test]
     fn a_call_that_no_client_has_seen_is_refused() {
-        let line = Handoff::default().asked(RequestId::new("1"), held("x")).expect("an answer at once");
+        let line =
+            Handoff::default().tool_server_call(RequestId::new("1"), held("x")).expect("an answer at once");
         assert!(line.contains("Only the main conversation"), "{line}");
     }
 }

@@ -1,43 +1,43 @@
-//! Claude Code as a back end: the real program as a child process, driven over its stdin and stdout.
+//! Claude Code as a back end: the real program runs as a child process, driven over stdin and stdout.
 //!
 //! ```text
-//!  Turn ─Plan─▶ launch, opening, tools, lines
+//!  Turn ─Plan─▶ launch options, opening, tools, history
 //!    │
-//!  Pool ── a live process that knows this conversation's beginning ─▶ what is new, or the client's results
-//!    └──── else a warm one ─────────────────────────────────────────▶ the whole history, line by line
+//!  Pool ── a live process that holds the start of this conversation ◀─ only the new messages or tool results
+//!    └──── otherwise a warm process ◀─────────────────────────────── the whole history, line by line
 //!                    │
-//!                  Actor (one for each process) ─ Core ─▶ events ─ Outbox ─▶ the client
+//!                  Actor (one per process) ─ Core ─▶ events ─ ReplySender ─▶ client
 //! ```
 //!
-//! The client's history is the truth and a live process is a cache: any of them may be ended at any time, and the
-//! next request is served by another (X2).
+//! The client's history is authoritative and a live process is a cache: any process may be ended at any time, and
+//! another one serves the next request (X2).
 
 mod actor;
-mod ahead;
-mod charges;
+mod approval;
 pub(crate) mod config;
 mod core;
-mod decide;
-mod failure;
+mod cost;
+mod errors;
 mod handoff;
-mod job;
-mod keeper;
+mod joined_reply;
 mod launch;
-mod ledger;
 mod opening;
-mod outbox;
-mod parts;
+mod partial_results;
+mod pending_approvals;
 mod plan;
 mod pool;
+mod preopen;
 mod process;
-mod questions;
+mod process_table;
+mod record_queue;
 mod records;
-mod reply;
-mod roster;
-mod running;
-mod session;
-mod start;
-mod steps;
+mod reply_channel;
+mod run_lock;
+mod start_turn;
+mod supervisor;
+mod transcript;
+mod turn_job;
+mod turn_steps;
 
 use std::collections::HashMap;
 use std::io;
@@ -53,36 +53,36 @@ use tokio_util::task::TaskTracker;
 use toolgate_model::TurnError;
 
 use self::config::{AgentConfig, AgentName};
-use self::pool::{Pool, Surroundings};
+use self::pool::{Pool, SharedContext};
 use crate::turn::{Answer, Backend, Turn};
 
-pub use self::decide::{Decider, Decision, DenyAll, Question};
-pub use self::keeper::{KEEPER, KEPT, become_kept, keep};
-pub use self::launch::Door;
-pub use self::records::{AgentRecord, NoRecords, Records};
+pub use self::approval::{ApprovalRequest, Decider, Decision, DenyAll};
+pub use self::launch::GatewayAccess;
+pub use self::records::{AgentRecord, NoRecords, RecordStore};
+pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, exec_supervised, supervise};
 
-/// All agents of a gateway, on a thread of their own: a session may be continued on any of the gateway's threads.
+/// All agents of a gateway. They run on one thread of their own, because any gateway thread may continue a session.
 pub struct Agents {
     pools: HashMap<AgentName, Arc<Pool>>,
-    door: Arc<OnceLock<Door>>,
+    gateway_access: Arc<OnceLock<GatewayAccess>>,
     stopping: CancellationToken,
-    /// Tells when the thread has ended.
+    /// Resolves when the thread has ended.
     ended: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
 impl Agents {
-    /// Makes the agents' folders and their thread. No process is started before [`Agents::open`].
-    /// `decider` says who decides for each of them.
+    /// Creates the agents' folders and their thread. No process is started before [`Agents::open`].
+    /// `decider` returns the [`Decider`] of each agent.
     pub fn new(
         configs: &[AgentConfig],
-        records: Arc<dyn Records>,
+        records: Arc<dyn RecordStore>,
         decider: impl Fn(&AgentConfig) -> Arc<dyn Decider>,
     ) -> io::Result<Self> {
-        let door = Arc::new(OnceLock::new());
+        let gateway_access = Arc::new(OnceLock::new());
         let stopping = CancellationToken::new();
         let mut agents = Self {
             pools: HashMap::new(),
-            door: Arc::clone(&door),
+            gateway_access: Arc::clone(&gateway_access),
             stopping: stopping.clone(),
             ended: Mutex::new(None),
         };
@@ -92,11 +92,16 @@ impl Agents {
         let tasks = TaskTracker::new();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
-        let surroundings =
-            Surroundings { records, runtime: handle, tasks: tasks.clone(), stopping: stopping.clone(), door };
+        let shared = SharedContext {
+            records,
+            runtime: handle,
+            tasks: tasks.clone(),
+            stopping: stopping.clone(),
+            gateway_access,
+        };
         for config in configs {
             make_folders(config)?;
-            let pool = Pool::new(config.clone(), decider(config), surroundings.clone());
+            let pool = Pool::new(config.clone(), decider(config), shared.clone());
             agents.pools.insert(config.name.clone(), Arc::new(pool));
         }
         let (ended, end) = oneshot::channel();
@@ -106,7 +111,7 @@ impl Agents {
                 tasks.close();
                 tasks.wait().await;
             });
-            // Nobody listens where the gateway was not stopped but dropped.
+            // The receiver is gone if the gateway was dropped without `stop`.
             ended.send(()).ok();
         });
         drop(thread?);
@@ -114,31 +119,31 @@ impl Agents {
         Ok(agents)
     }
 
-    /// Tells the agents how to reach the gateway they belong to, and starts the warm processes.
-    pub fn open(&self, door: Door) {
-        if self.door.set(door).is_err() {
-            tracing::debug!("the agents were opened twice");
+    /// Passes the agents the address and key of their gateway, and starts the warm processes.
+    pub fn open(&self, gateway_access: GatewayAccess) {
+        if self.gateway_access.set(gateway_access).is_err() {
+            tracing::debug!("Agents::open was called twice; the second call has no effect");
         }
         self.pools.values().for_each(Pool::warm_up);
     }
 
-    /// The models of this gateway that agents think with: their key may use these and no others.
+    /// The gateway models that agents use. The agents' key is limited to them.
     pub fn models(&self) -> Vec<String> {
         let named = self.pools.values().filter_map(|pool| match &pool.config().model {
-            config::AgentModel::Own => None,
+            config::AgentModel::Default => None,
             config::AgentModel::Gateway(name) => Some(name.clone()),
         });
         named.collect()
     }
 
-    /// Ends every process, and returns when the last is gone.
+    /// Ends every process, and returns when all of them are gone.
     pub async fn stop(&self) {
         self.stopping.cancel();
         let end = self.ended.lock().take();
         if let Some(end) = end
             && end.await.is_err()
         {
-            tracing::error!("the agents' thread ended by a panic; please report what the log says about it");
+            tracing::error!("the agents' thread panicked; please report the panic message from the log");
         }
     }
 
@@ -156,7 +161,7 @@ impl Drop for Agents {
 
 fn make_folders(config: &AgentConfig) -> io::Result<()> {
     let make = |folder: &Path| std::fs::create_dir_all(folder);
-    for below in [launch::WORK, launch::SETTINGS_FOLDER, launch::TEMPORARY] {
+    for below in [launch::WORK_FOLDER, launch::CONFIG_FOLDER, launch::TEMP_FOLDER] {
         make(&config.folder.join(below))?;
     }
     Ok(())
@@ -171,7 +176,7 @@ struct Agent {
 impl Backend for Agent {
     fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
         let (pool, name) = (Arc::clone(&self.pool), Arc::clone(&self.name));
-        Box::pin(async move { start::start(pool, name, turn).await })
+        Box::pin(async move { start_turn::start(pool, name, turn).await })
     }
 
     fn keeps_sessions(&self) -> bool {

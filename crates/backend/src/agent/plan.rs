@@ -1,11 +1,11 @@
-//! What a request means for an agent: how its process is started and opened, which tools it gets, and which lines
-//! carry the conversation. The Messages dialect writes the request, so nothing is mapped twice.
+//! Translates a request for an agent: launch options, opening, tools, and the lines that carry the conversation. The
+//! Messages dialect writes the request, so no mapping exists twice.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_dialect::claude_stream_json::write::{Opening, SystemPrompt};
-use toolgate_dialect::claude_stream_json::{AgentTools, OwnSteps, Script, result_content, script};
+use toolgate_dialect::claude_stream_json::{AgentTools, HiddenSteps, Script, result_content, script};
 use toolgate_dialect::{UpstreamDialect, registry};
 use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{
@@ -15,52 +15,52 @@ use toolgate_model::{
 
 use super::config::{AgentConfig, AgentModel, Builtins, SystemMode};
 use super::handoff::CallResult;
+use super::joined_reply::{JoinedReply, Prose};
 use super::launch::{Launch, Thinking};
-use super::opening::{Wording, told};
-use super::reply::{JoinedReply, Prose};
-use super::session::Talk;
-use super::steps;
+use super::opening::{OpeningFingerprint, describe};
+use super::transcript::SessionTranscript;
+use super::turn_steps;
 use crate::http::ClientCalls;
 use crate::turn::Turn;
 
-/// What a request means for an agent.
+/// A request, translated for an agent.
 pub(super) struct Plan {
     pub(super) launch: Launch,
     pub(super) opening: Opening,
     pub(super) tools: AgentTools,
-    pub(super) wording: Wording,
+    pub(super) fingerprint: OpeningFingerprint,
     pub(super) lineage: Lineage,
-    /// Where the client names the session: the same as it was before it did.
-    pub(super) nameless: Option<Lineage>,
-    /// Which request this is: the conversation, and everything that is asked about it. A client's helper may send the
-    /// same words with other instructions (M5).
+    /// Set if the client names the session: the lineage the conversation had before it did.
+    pub(super) lineage_without_session: Option<Lineage>,
+    /// Identifies the request: the conversation and everything asked about it. A client may send the same messages
+    /// with other instructions, for example to make a title (M5).
     pub(super) key: PrefixHash,
     pub(super) losses: Losses,
     client_calls: ClientCalls,
     dialect: &'static dyn UpstreamDialect,
-    /// Without what an agent cannot take.
+    /// Without the fields that an agent does not support.
     request: TurnRequest,
-    /// As the Messages API writes it.
+    /// As Messages API JSON, like `messages`.
     system: Value,
     messages: Vec<Value>,
-    nameless_scope: String,
+    scope_without_session: String,
 }
 
 impl Plan {
     pub(super) fn new(turn: &Turn, config: &AgentConfig) -> Result<Self, TurnError> {
         let dialect = messages_dialect()?;
         let mut losses = Losses::default();
-        let request = without_the_unsayable(&turn.request, &mut losses);
+        let request = without_unsupported_fields(&turn.request, &mut losses);
         let written = dialect.write_request(&request)?;
         losses.append(written.losses);
         let mut body: Value =
-            serde_json::from_slice(&written.body).map_err(|error| unreadable().caused_by(error))?;
+            serde_json::from_slice(&written.body).map_err(|error| write_failed().caused_by(error))?;
         let enabled = enabled_builtins(&config.builtins);
         let offered = body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let Translated { value: tools, losses: untold } = AgentTools::new(offered, &enabled);
-        losses.append(untold);
+        let Translated { value: tools, losses: tool_losses } = AgentTools::new(offered, &enabled);
+        losses.append(tool_losses);
         let model = match &config.model {
-            AgentModel::Own => turn.model.as_ref().map(|model| model.as_str().to_owned()),
+            AgentModel::Default => turn.model.as_ref().map(|model| model.as_str().to_owned()),
             AgentModel::Gateway(_) => None,
         };
         let launch = Launch { model, ..launch(&turn.request, config, &tools, &mut losses) };
@@ -70,19 +70,19 @@ impl Plan {
             schema: schema(&turn.request.output),
         };
         let (scope, model) = (scope(turn, config), turn.request.model.as_str());
-        let told = told(&launch, &opening, &tools);
-        let key = Lineage::of(&format!("{scope}\n{model}\n{told}"), &turn.request.messages).whole();
+        let description = describe(&launch, &opening, &tools);
+        let key = Lineage::of(&format!("{scope}\n{model}\n{description}"), &turn.request.messages).whole();
         Ok(Self {
             launch,
             opening,
             tools,
-            wording: Wording::of(&turn.caller, &told),
+            fingerprint: OpeningFingerprint::of(&turn.caller, &description),
             key,
             lineage: Lineage::of(&scope, &turn.request.messages),
-            nameless: turn
+            lineage_without_session: turn
                 .session
                 .asked()
-                .map(|_| Lineage::of(&nameless_scope(turn, config), &turn.request.messages)),
+                .map(|_| Lineage::of(&scope_without_session(turn, config), &turn.request.messages)),
             losses,
             client_calls: ClientCalls::new(written.names, &turn.request),
             dialect,
@@ -93,24 +93,24 @@ impl Plan {
                 }
             },
             system: body["system"].take(),
-            nameless_scope: nameless_scope(turn, config),
+            scope_without_session: scope_without_session(turn, config),
             request,
         })
     }
 
-    /// The whole conversation, for a process that knows nothing of it.
-    pub(super) fn whole(&self, own: OwnSteps) -> Result<Translated<Script>, TurnError> {
-        script(self.messages.clone(), &self.tools, own)
+    /// The whole conversation, for a process that has none of it.
+    pub(super) fn whole(&self, hidden: HiddenSteps) -> Result<Translated<Script>, TurnError> {
+        script(self.messages.clone(), &self.tools, hidden)
     }
 
-    /// What came after the first `count` messages, for a process that knows those (A3).
+    /// The messages after the first `count`, for a process that has those (A3).
     pub(super) fn since(&self, count: usize) -> Result<Translated<Script>, TurnError> {
-        let messages = self.written_from(count)?;
-        script(messages, &self.tools, OwnSteps::default())
+        let messages = self.messages_from(count)?;
+        script(messages, &self.tools, HiddenSteps::default())
     }
 
-    /// The results that came after the first `count` messages, where they answer exactly these calls and can be said
-    /// to a live process as they are; `None` where only a fresh process gets them right.
+    /// The results after the first `count` messages, if they answer exactly these calls and can be passed to a live
+    /// process unchanged; `None` if only a fresh process gets them right.
     pub(super) fn results(&self, count: usize, calls: &[String]) -> Option<Vec<(String, CallResult)>> {
         let only_results = self
             .request
@@ -118,7 +118,7 @@ impl Plan {
             .get(count..)?
             .iter()
             .all(|message| matches!(message, Message::ToolResults(_)));
-        let with_their_calls = self.written_from(count.checked_sub(1)?).ok()?;
+        let with_their_calls = self.messages_from(count.checked_sub(1)?).ok()?;
         let answers = with_their_calls.last()?["content"].as_array()?;
         if !only_results || answers.len() != calls.len() {
             return None;
@@ -132,63 +132,66 @@ impl Plan {
         Some(results)
     }
 
-    /// What is said in this session with this request.
-    pub(super) fn talk(&self, session: String) -> Talk {
-        let (scope, system) = (self.nameless_scope.clone(), self.system.clone());
-        Talk { scope, session, system, said: self.messages.clone() }
+    /// The transcript of this session, this request included.
+    pub(super) fn transcript(&self, session: String) -> SessionTranscript {
+        let (scope, system) = (self.scope_without_session.clone(), self.system.clone());
+        SessionTranscript { scope, session, system, messages: self.messages.clone() }
     }
 
-    /// Begins the reply, where these steps of it were done before it was cut short.
-    pub(super) fn reply(&self, earlier: &[Value]) -> JoinedReply {
+    /// Starts the reply. `earlier_steps` are those of an interrupted run of the same turn.
+    pub(super) fn reply(&self, earlier_steps: &[Value]) -> JoinedReply {
         let prose = if self.opening.schema.is_some() { Prose::Hidden } else { Prose::Shown };
-        let said = match prose {
-            Prose::Shown => steps::said(earlier),
+        let earlier_texts = match prose {
+            Prose::Shown => turn_steps::texts(earlier_steps),
             Prose::Hidden => Vec::new(),
         };
-        JoinedReply::new(self.dialect, self.tools.clone(), self.client_calls.clone(), prose, said)
+        JoinedReply::new(self.dialect, self.tools.clone(), self.client_calls.clone(), prose, earlier_texts)
     }
 
-    fn written_from(&self, count: usize) -> Result<Vec<Value>, TurnError> {
-        written(&self.request, self.request.messages.get(count..).unwrap_or_default().to_vec())
+    fn messages_from(&self, count: usize) -> Result<Vec<Value>, TurnError> {
+        write_messages(&self.request, self.request.messages.get(count..).unwrap_or_default().to_vec())
     }
 }
 
-/// What keeps conversations apart that read alike: whose they are, which agent's, and the session where the client
-/// names one (agent 14, 16). Not the model, which may change in the middle (agent 20).
+/// Separates conversations with equal messages: by caller, by agent, and by session if the client names one
+/// (agent 14, 16). Not by model, which may change within a conversation (agent 20).
 pub(super) fn scope(turn: &Turn, config: &AgentConfig) -> String {
-    let nameless = nameless_scope(turn, config);
-    turn.session.asked().map_or_else(|| nameless.clone(), |session| format!("{nameless}\n{session}"))
+    let base = scope_without_session(turn, config);
+    turn.session.asked().map_or_else(|| base.clone(), |session| format!("{base}\n{session}"))
 }
 
-fn nameless_scope(turn: &Turn, config: &AgentConfig) -> String {
+fn scope_without_session(turn: &Turn, config: &AgentConfig) -> String {
     format!("{}\n{}", turn.caller, config.name)
 }
 
-/// Messages of a request as the Messages API writes them.
-pub(super) fn written(request: &TurnRequest, messages: Vec<Message>) -> Result<Vec<Value>, TurnError> {
+/// Messages of a request as Messages API JSON.
+pub(super) fn write_messages(request: &TurnRequest, messages: Vec<Message>) -> Result<Vec<Value>, TurnError> {
     let part = TurnRequest { messages, ..TurnRequest::new(request.model.clone(), Vec::new()) };
     let part = TurnRequest { tools: request.tools.clone(), ..part };
     let written = messages_dialect()?.write_request(&part)?;
     let mut body: Value =
-        serde_json::from_slice(&written.body).map_err(|error| unreadable().caused_by(error))?;
+        serde_json::from_slice(&written.body).map_err(|error| write_failed().caused_by(error))?;
     Ok(serde_json::from_value(body["messages"].take()).unwrap_or_default())
 }
 
-/// The dialect in which the program talks with its model.
+/// The dialect that the program speaks with its model.
 pub(super) fn messages_dialect() -> Result<&'static dyn UpstreamDialect, TurnError> {
-    registry::find("anthropic-messages").map(|dialect| dialect.upstream).ok_or_else(unreadable)
+    registry::find("anthropic-messages").map(|dialect| dialect.upstream).ok_or_else(write_failed)
 }
 
-fn unreadable() -> TurnError {
-    TurnError::new(ErrorKind::Internal, "writing the conversation for the agent failed; please report this")
+fn write_failed() -> TurnError {
+    TurnError::new(
+        ErrorKind::Internal,
+        "writing the conversation for the agent failed; please report this bug",
+    )
 }
 
-/// Takes out what the program has no way to say, and reports it.
-fn without_the_unsayable(asked: &Arc<TurnRequest>, losses: &mut Losses) -> TurnRequest {
-    let mut request = TurnRequest::clone(asked);
+/// Removes and reports the fields that the program has no option for.
+fn without_unsupported_fields(request: &Arc<TurnRequest>, losses: &mut Losses) -> TurnRequest {
+    let mut request = TurnRequest::clone(request);
     let Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop } =
         std::mem::take(&mut request.sampling);
-    let unsayable = [
+    let unsupported = [
         ("temperature", temperature.is_some()),
         ("top_p", top_p.is_some()),
         ("top_k", top_k.is_some()),
@@ -199,22 +202,22 @@ fn without_the_unsayable(asked: &Arc<TurnRequest>, losses: &mut Losses) -> TurnR
         ("max_tokens", request.max_output.take().is_some()),
         ("user", request.user.take().is_some()),
     ];
-    for (place, _) in unsayable.into_iter().filter(|(_, given)| *given) {
-        losses.add(place, "an agent chooses this itself");
+    for (place, _) in unsupported.into_iter().filter(|(_, given)| *given) {
+        losses.add(place, "not supported by agents");
     }
     if let Some(ReasoningRequest { effort: _, budget, mode: _, summary, extras }) = request.reasoning.take() {
         for (place, given) in
             [("thinking.budget_tokens", budget.is_some()), ("reasoning.summary", summary.is_some())]
         {
             if given {
-                losses.add(place, "an agent chooses this itself");
+                losses.add(place, "not supported by agents");
             }
         }
         if !extras.is_empty() {
-            losses.add("reasoning", "an agent takes no more than the effort");
+            losses.add("reasoning", "agents support only the effort");
         }
     }
-    // How a client's maker counts its requests, another text each time: the agent has its own (T29).
+    // Opaque parts are client telemetry that changes with every request; the agent sends its own (T29).
     request.system.retain(|part| !matches!(part, Part::Opaque(_)));
     request.tool_choice = ToolChoice::default();
     request.output = OutputFormat::Text;
@@ -225,13 +228,14 @@ fn without_the_unsayable(asked: &Arc<TurnRequest>, losses: &mut Losses) -> TurnR
 fn launch(request: &TurnRequest, config: &AgentConfig, tools: &AgentTools, losses: &mut Losses) -> Launch {
     let reasoning = request.reasoning.as_ref();
     let off = |text: Option<&String>| text.is_some_and(|text| text == "disabled" || text == "none");
-    let is_off = reasoning.is_some_and(|asked| off(asked.mode.as_ref()) || off(asked.effort.as_ref()));
-    let effort = reasoning.and_then(|asked| asked.effort.clone()).filter(|_| !is_off);
+    let is_off =
+        reasoning.is_some_and(|reasoning| off(reasoning.mode.as_ref()) || off(reasoning.effort.as_ref()));
+    let effort = reasoning.and_then(|reasoning| reasoning.effort.clone()).filter(|_| !is_off);
     let builtins = match (&config.builtins, tools.builtins.as_slice()) {
         (Builtins::None, _) => Builtins::None,
         (all, []) => all.clone(),
-        // A request that lists some of them gets those alone.
-        (Builtins::Default | Builtins::These(_), listed) => Builtins::These(listed.to_vec()),
+        // A request that lists some of the built-in tools gets only those.
+        (Builtins::Default | Builtins::Only(_), listed) => Builtins::Only(listed.to_vec()),
     };
     let choice = tool_choice(&request.tool_choice, &builtins, tools, losses);
     let forces =
@@ -240,38 +244,38 @@ fn launch(request: &TurnRequest, config: &AgentConfig, tools: &AgentTools, losse
         model: None,
         builtins,
         effort: effort.map(program_effort),
-        thinking: if is_off || forces { Thinking::Disabled } else { Thinking::Own },
+        thinking: if is_off || forces { Thinking::Disabled } else { Thinking::Default },
         extra_body: choice.map(|choice| json!({ "tool_choice": choice }).to_string()),
     }
 }
 
-/// The program's word for an effort of another dialect.
+/// Maps an effort of another dialect to one that the program knows.
 fn program_effort(effort: String) -> String {
     if effort == "minimal" { "low".to_owned() } else { effort }
 }
 
-/// How tools are to be used, as the model's host is told with every request of the turn (A9).
+/// The `tool_choice` that the program sends with every model call of the turn (A9).
 fn tool_choice(
-    asked: &ToolChoice,
+    requested: &ToolChoice,
     builtins: &Builtins,
     tools: &AgentTools,
     losses: &mut Losses,
 ) -> Option<Value> {
-    let mut choice = match &asked.choice {
+    let mut choice = match &requested.choice {
         None | Some(Choice::Auto) => json!({ "type": "auto" }),
         Some(Choice::None) => json!({ "type": "none" }),
         Some(Choice::Any) if *builtins == Builtins::None => json!({ "type": "any" }),
-        Some(Choice::Named(name, _)) if tools.own_name(&tools.visible_name(name.as_str())).is_some() => {
+        Some(Choice::Named(name, _)) if tools.client_name(&tools.visible_name(name.as_str())).is_some() => {
             json!({ "type": "tool", "name": tools.visible_name(name.as_str()) })
         }
         Some(Choice::Any | Choice::Named(..) | Choice::Provider(_)) => {
-            // Forced at every step, an agent with tools of its own would never come to an end.
-            losses.add("tool_choice", "the agent's own tools cannot be forced: left to the model");
+            // Forced at every step, an agent with built-in tools would never finish.
+            losses.add("tool_choice", "an agent cannot be forced to use its built-in tools; sent as `auto`");
             json!({ "type": "auto" })
         }
     };
     let is_none = choice["type"] == "none";
-    if asked.parallel == Some(Parallel::Forbidden) && !is_none {
+    if requested.parallel == Some(Parallel::Forbidden) && !is_none {
         choice["disable_parallel_tool_use"] = json!(true);
     }
     (choice != json!({ "type": "auto" })).then_some(choice)
@@ -284,7 +288,7 @@ fn system(written: &Value, mode: SystemMode) -> SystemPrompt {
         SystemMode::Replace => SystemPrompt::Replace(texts.collect()),
         SystemMode::Append => {
             let joined = texts.collect::<Vec<_>>().join("\n\n");
-            if joined.is_empty() { SystemPrompt::Own } else { SystemPrompt::Append(joined) }
+            if joined.is_empty() { SystemPrompt::Default } else { SystemPrompt::Append(joined) }
         }
     }
 }
@@ -297,7 +301,7 @@ fn schema(output: &OutputFormat) -> Option<Value> {
     }
 }
 
-/// The names by which a request lists built-in tools (A4).
+/// The built-in tool names that a request may list (A4).
 fn enabled_builtins(builtins: &Builtins) -> Vec<String> {
     const DEFAULT: [&str; 15] = [
         "Read",
@@ -319,6 +323,6 @@ fn enabled_builtins(builtins: &Builtins) -> Vec<String> {
     match builtins {
         Builtins::None => Vec::new(),
         Builtins::Default => DEFAULT.map(str::to_owned).to_vec(),
-        Builtins::These(names) => names.clone(),
+        Builtins::Only(names) => names.clone(),
     }
 }

@@ -1,5 +1,5 @@
-//! The processes of one agent: a few warm ones, those at work, and those that wait for their client. At most `max`
-//! live; the one idle for longest makes room for others, and loses nothing by it.
+//! The processes of one agent: warm, busy, or waiting for their client. At most `max` are alive; the one idle longest
+//! is evicted to make room, and nothing is lost with it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -14,57 +14,57 @@ use toolgate_model::TurnError;
 use toolgate_model::lineage::Lineage;
 
 use super::actor::Actor;
+use super::approval::Decider;
 use super::config::AgentConfig;
-use super::decide::Decider;
-use super::failure;
-use super::job::Settled;
-use super::launch::{Door, Launch};
+use super::errors;
+use super::launch::{GatewayAccess, Launch};
 use super::opening::Setup;
-use super::records::Records;
-use super::roster::{Claimed, Idleness, Match, ProcessId, Roster, Standing};
-use super::running::Running;
+use super::process_table::{Activity, ClaimedProcess, LiveMatch, ProcessId, ProcessState, ProcessTable};
+use super::records::RecordStore;
+use super::run_lock::RunLocks;
+use super::turn_job::Settled;
 
-/// How many requests may wait for a process.
+/// The maximum number of requests that wait for a process.
 const MAX_WAITING: usize = 256;
 
-/// A process gets one turn, and perhaps the word to end, before it looks into its mailbox.
-const MAILBOX: usize = 4;
+/// A process gets at most one turn and one end command before it reads its mailbox.
+const MAILBOX_CAPACITY: usize = 4;
 
 /// The processes of one agent.
 pub(super) struct Pool {
     config: AgentConfig,
-    usual: Launch,
+    default_launch: Launch,
     decider: Arc<dyn Decider>,
-    surroundings: Surroundings,
-    places: Arc<Semaphore>,
+    shared: SharedContext,
+    slots: Arc<Semaphore>,
     waiting: AtomicUsize,
-    running: Running,
-    roster: Mutex<Roster>,
+    run_locks: RunLocks,
+    processes: Mutex<ProcessTable>,
 }
 
 /// What all agents of a gateway share.
 #[derive(Clone)]
-pub(super) struct Surroundings {
-    pub(super) records: Arc<dyn Records>,
+pub(super) struct SharedContext {
+    pub(super) records: Arc<dyn RecordStore>,
     pub(super) runtime: Handle,
     pub(super) tasks: TaskTracker,
     pub(super) stopping: CancellationToken,
-    pub(super) door: Arc<OnceLock<Door>>,
+    pub(super) gateway_access: Arc<OnceLock<GatewayAccess>>,
 }
 
 impl Pool {
-    pub(super) fn new(config: AgentConfig, decider: Arc<dyn Decider>, surroundings: Surroundings) -> Self {
-        let usual = Launch { builtins: config.builtins.clone(), ..Launch::default() };
-        let places = Arc::new(Semaphore::new(config.pool.max.max(1)));
+    pub(super) fn new(config: AgentConfig, decider: Arc<dyn Decider>, shared: SharedContext) -> Self {
+        let default_launch = Launch { builtins: config.builtins.clone(), ..Launch::default() };
+        let slots = Arc::new(Semaphore::new(config.pool.max.max(1)));
         Self {
             config,
-            usual,
+            default_launch,
             decider,
-            surroundings,
-            places,
+            shared,
+            slots,
             waiting: AtomicUsize::new(0),
-            running: Running::default(),
-            roster: Mutex::default(),
+            run_locks: RunLocks::default(),
+            processes: Mutex::default(),
         }
     }
 
@@ -72,135 +72,139 @@ impl Pool {
         &self.config
     }
 
-    pub(super) fn door(&self) -> Option<&Door> {
-        self.surroundings.door.get()
+    pub(super) fn gateway_access(&self) -> Option<&GatewayAccess> {
+        self.shared.gateway_access.get()
     }
 
     pub(super) fn decider(&self) -> &Arc<dyn Decider> {
         &self.decider
     }
 
-    pub(super) fn records(&self) -> &dyn Records {
-        &*self.surroundings.records
+    pub(super) fn records(&self) -> &dyn RecordStore {
+        &*self.shared.records
     }
 
-    /// The requests of this agent that run.
-    pub(super) fn running(&self) -> &Running {
-        &self.running
+    /// The locks that keep two runs of the same request apart.
+    pub(super) fn run_locks(&self) -> &RunLocks {
+        &self.run_locks
     }
 
-    /// Does something beside the processes, which the gateway's end waits for.
+    /// Spawns a task that shutdown waits for.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
-        self.surroundings.tasks.spawn_on(task, &self.surroundings.runtime)
+        self.shared.tasks.spawn_on(task, &self.shared.runtime)
     }
 
     pub(super) fn stopping(&self) -> &CancellationToken {
-        &self.surroundings.stopping
+        &self.shared.stopping
     }
 
-    /// The live process that knows most of this conversation and was set up the same way, taken for the request.
-    pub(super) fn find(&self, lineage: &Lineage, launch: &Launch, setup: &Setup) -> Option<Match> {
-        self.roster.lock().find(lineage, launch, setup)
+    /// Claims the live process that holds most of this conversation and has the same setup.
+    pub(super) fn find(&self, lineage: &Lineage, launch: &Launch, setup: &Setup) -> Option<LiveMatch> {
+        self.processes.lock().find(lineage, launch, setup)
     }
 
-    /// A process that knows nothing yet: a warm one, a new one, or one that had to be waited for.
-    pub(super) async fn fresh(self: &Arc<Self>, launch: &Launch, setup: Setup) -> Result<Claimed, TurnError> {
-        if let Some(warm) = self.roster.lock().take_warm(launch, &setup) {
+    /// Claims a process without a conversation: a warm one, or a new one, if necessary after waiting for a slot.
+    pub(super) async fn fresh(
+        self: &Arc<Self>,
+        launch: &Launch,
+        setup: Setup,
+    ) -> Result<ClaimedProcess, TurnError> {
+        if let Some(warm) = self.processes.lock().take_warm(launch, &setup) {
             return Ok(warm);
         }
-        let place = match Arc::clone(&self.places).try_acquire_owned() {
-            Ok(place) => place,
-            Err(_) => self.wait_for_a_place().await?,
+        let slot = match Arc::clone(&self.slots).try_acquire_owned() {
+            Ok(slot) => slot,
+            Err(_) => self.wait_for_slot().await?,
         };
-        Ok(self.start(place, launch.clone(), Standing::Busy, Some(setup)))
+        Ok(self.start(slot, launch.clone(), ProcessState::Busy, Some(setup)))
     }
 
-    /// Notes where a process stands after its turn.
-    pub(super) fn settle(&self, id: ProcessId, settled: Settled, idleness: Idleness) {
-        let mut roster = self.roster.lock();
-        if roster.settle(id, settled, idleness) && self.is_waited_for() {
-            roster.evict();
+    /// Records the state of a process after its turn.
+    pub(super) fn settle(&self, id: ProcessId, settled: Settled, activity: Activity) {
+        let mut processes = self.processes.lock();
+        if processes.settle(id, settled, activity) && self.has_waiters() {
+            processes.evict();
         }
     }
 
-    /// Notes whether a process that waits for its client may make room for others.
-    pub(super) fn note(&self, id: ProcessId, idleness: Idleness) {
-        let mut roster = self.roster.lock();
-        if roster.note(id, idleness) && idleness == Idleness::Idle && self.is_waited_for() {
-            roster.evict();
+    /// Records whether a process that waits for its client may be evicted.
+    pub(super) fn set_activity(&self, id: ProcessId, activity: Activity) {
+        let mut processes = self.processes.lock();
+        if processes.set_activity(id, activity) && activity == Activity::Idle && self.has_waiters() {
+            processes.evict();
         }
     }
 
-    /// Takes a process out of use if nobody has claimed it.
+    /// Removes a process unless a request has claimed it.
     pub(super) fn retire(&self, id: ProcessId) -> bool {
-        self.roster.lock().retire(id)
+        self.processes.lock().retire(id)
     }
 
-    /// Forgets a process that has ended or is about to.
-    pub(super) fn gone(&self, id: ProcessId) {
-        self.roster.lock().gone(id);
+    /// Removes a process that has ended or is about to.
+    pub(super) fn remove(&self, id: ProcessId) {
+        self.processes.lock().remove(id);
     }
 
-    /// A process has really ended.
-    pub(super) fn place_is_free(self: &Arc<Self>) {
+    /// A process has exited and its slot is free.
+    pub(super) fn process_exited(self: &Arc<Self>) {
         self.warm_up();
     }
 
-    /// An agent works, so others will: keeps as many warm as asked for.
+    /// A turn has succeeded, so the program works: restores the number of warm processes.
     pub(super) fn refill(self: &Arc<Self>) {
-        self.roster.lock().works();
+        self.processes.lock().mark_healthy();
         self.warm_up();
     }
 
-    /// Starts warm processes while there is room for them.
+    /// Starts warm processes while there are free slots.
     pub(super) fn warm_up(self: &Arc<Self>) {
-        while !self.is_waited_for() && !self.stopping().is_cancelled() {
-            let missing = self.roster.lock().missing(self.config.pool.warm, &self.usual);
-            let Some((launch, setup)) = missing else { return };
-            let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
-            self.start(place, launch, Standing::Warm, setup);
+        while !self.has_waiters() && !self.stopping().is_cancelled() {
+            let next = self.processes.lock().next_warm(self.config.pool.warm, &self.default_launch);
+            let Some((launch, setup)) = next else { return };
+            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else { return };
+            self.start(slot, launch, ProcessState::Warm, setup);
         }
     }
 
-    /// True while requests wait for a process to end.
-    fn is_waited_for(&self) -> bool {
+    /// True while requests wait for a slot.
+    fn has_waiters(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
-    async fn wait_for_a_place(&self) -> Result<OwnedSemaphorePermit, TurnError> {
+    async fn wait_for_slot(&self) -> Result<OwnedSemaphorePermit, TurnError> {
         let waiting = Waiting::enter(&self.waiting);
         if waiting.before >= MAX_WAITING {
-            return Err(failure::too_many_wait());
+            return Err(errors::queue_full());
         }
-        self.roster.lock().evict();
-        let place = Arc::clone(&self.places).acquire_owned();
-        match tokio::time::timeout(self.config.pool.queue_wait, place).await {
-            Ok(Ok(place)) => Ok(place),
-            Ok(Err(_)) => Err(failure::stopping()),
-            Err(_) => Err(failure::no_process_in_time()),
+        self.processes.lock().evict();
+        let slot = Arc::clone(&self.slots).acquire_owned();
+        match tokio::time::timeout(self.config.pool.queue_wait, slot).await {
+            Ok(Ok(slot)) => Ok(slot),
+            Ok(Err(_)) => Err(errors::stopping()),
+            Err(_) => Err(errors::queue_timeout()),
         }
     }
 
     fn start(
         self: &Arc<Self>,
-        place: OwnedSemaphorePermit,
+        slot: OwnedSemaphorePermit,
         launch: Launch,
-        standing: Standing,
+        state: ProcessState,
         setup: Option<Setup>,
-    ) -> Claimed {
-        let (commands, mailbox) = mpsc::channel(MAILBOX);
-        let ahead = match standing {
-            Standing::Warm => setup.clone(),
-            Standing::Busy | Standing::Settled(_) => None,
+    ) -> ClaimedProcess {
+        let (commands, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
+        let preopen = match state {
+            ProcessState::Warm => setup.clone(),
+            ProcessState::Busy | ProcessState::Settled(_) => None,
         };
-        let (id, claimed) = self.roster.lock().add(commands, launch.clone(), standing, setup);
-        let actor = Actor { id, pool: Arc::clone(self), launch, ahead, commands: mailbox, place };
+        let (id, claimed) = self.processes.lock().add(commands, launch.clone(), state, setup);
+        let actor = Actor { id, pool: Arc::clone(self), launch, preopen, commands: mailbox, slot };
         drop(self.spawn(actor.run()));
         claimed
     }
 }
 
-/// Counts a request that waits, for as long as it does.
+/// Counts a waiting request until it is dropped.
 struct Waiting<'a> {
     count: &'a AtomicUsize,
     before: usize,

@@ -1,5 +1,5 @@
-//! A child process and its pipes. Reading, writing and stderr go on side by side, so that neither side can block the
-//! other; nothing outlives us.
+//! A child process and its pipes. Stdin, stdout and stderr are served concurrently, so neither side can block the
+//! other. No process outlives the gateway.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,17 +11,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use toolgate_dialect::frame::{FrameError, LineDecoder, MAX_FRAME_BYTES};
 
-/// How much of what the program complains about is kept for error messages.
+/// How much of the end of stderr is kept for error messages.
 const MAX_STDERR_BYTES: usize = 4 * 1024;
 
-/// How much is read at a time.
+/// The size of one read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How long a program that has closed its output may take to end.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long a program may take to exit after it has closed its stdout.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long the rest of its error output may take to arrive when it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long to wait for the rest of stderr after the program has exited.
+const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A running program.
 pub(super) struct Process {
@@ -32,17 +32,17 @@ pub(super) struct Process {
     unwritten: VecDeque<Bytes>,
     lines: LineDecoder,
     read: BytesMut,
-    complaint: BytesMut,
-    complained: VecDeque<u8>,
+    stderr_chunk: BytesMut,
+    stderr_tail: VecDeque<u8>,
 }
 
 /// What happened at the pipes.
 pub(super) enum PipeEvent {
-    /// There may be new lines.
+    /// Bytes arrived; there may be new lines.
     Read,
     /// Nothing to react to.
     Quiet,
-    /// The program has closed its output: it is ending.
+    /// The program has closed its stdout: it is exiting.
     Closed,
 }
 
@@ -59,21 +59,21 @@ impl Process {
             unwritten: VecDeque::new(),
             lines: LineDecoder::new(MAX_FRAME_BYTES),
             read: BytesMut::with_capacity(READ_BYTES),
-            complaint: BytesMut::new(),
-            complained: VecDeque::new(),
+            stderr_chunk: BytesMut::new(),
+            stderr_tail: VecDeque::new(),
         })
     }
 
-    /// Puts a line on its way.
+    /// Queues a line for stdin.
     pub(super) fn write(&mut self, line: String) {
         let mut bytes = line.into_bytes();
         bytes.push(b'\n');
         self.unwritten.push_back(bytes.into());
     }
 
-    /// Waits until something happens at the pipes. May be dropped at any time without losing a byte.
-    pub(super) async fn happening(&mut self) -> PipeEvent {
-        let Self { stdin, stdout, stderr, unwritten, lines, read, complaint, .. } = self;
+    /// Waits until something happens at the pipes. Cancel safe: no byte is lost.
+    pub(super) async fn next_event(&mut self) -> PipeEvent {
+        let Self { stdin, stdout, stderr, unwritten, lines, read, stderr_chunk, .. } = self;
         tokio::select! {
             count = stdout.read_buf(read) => match count {
                 Ok(0) | Err(_) => PipeEvent::Closed,
@@ -85,71 +85,71 @@ impl Process {
             },
             outcome = write_some(stdin.as_mut(), unwritten), if !unwritten.is_empty() => {
                 if outcome.is_err() {
-                    // It has closed its input: its output tells the rest.
+                    // The program has closed its stdin. Its stdout will show why.
                     *stdin = None;
                     unwritten.clear();
                 }
                 PipeEvent::Quiet
             }
-            count = read_complaint(stderr.as_mut(), complaint), if stderr.is_some() => {
-                self.note_complaint(&count);
+            count = read_stderr(stderr.as_mut(), stderr_chunk), if stderr.is_some() => {
+                self.append_stderr(&count);
                 PipeEvent::Quiet
             }
         }
     }
 
-    /// The next whole line.
+    /// The next complete line.
     pub(super) fn next_line(&mut self) -> Result<Option<&str>, FrameError> {
         self.lines.next_line()
     }
 
-    /// The last of what the program complained about.
-    pub(super) fn complaint(&self) -> String {
-        let bytes: Vec<u8> = self.complained.iter().copied().collect();
+    /// The end of what the program wrote to stderr.
+    pub(super) fn stderr_tail(&self) -> String {
+        let bytes: Vec<u8> = self.stderr_tail.iter().copied().collect();
         String::from_utf8_lossy(&bytes).trim().to_owned()
     }
 
-    /// Ends the program and everything it started, at once: asked politely, it would first answer the calls it waits
-    /// for with an error of its own and ask its model again. It keeps nothing that could be lost.
+    /// Kills the program and everything it started. If its stdin were closed instead, it would answer the pending calls
+    /// with errors of its own and call its model again. It holds no state that could be lost.
     pub(super) async fn end(mut self) {
         if let Some(id) = self.child.id() {
-            kill_family(id);
+            kill_process_tree(id);
         }
         if let Err(error) = self.child.kill().await {
-            tracing::debug!(%error, "an agent's process was gone already");
+            tracing::debug!(%error, "an agent process had already exited");
         }
     }
 
-    /// The status of a program that has closed its output, when it has said its last.
+    /// The exit status of a program that has closed its stdout, after the rest of its stderr was read.
     pub(super) async fn status(&mut self) -> Option<ExitStatus> {
         self.stdin = None;
-        let status = tokio::time::timeout(FAREWELL, self.child.wait()).await.ok()?.ok();
-        // Something it started may keep the pipe open, so there need not be an end.
-        if tokio::time::timeout(LAST_WORDS, self.hear_out()).await.is_err() {
-            tracing::debug!("an agent's program ended and its error output is still open");
+        let status = tokio::time::timeout(EXIT_TIMEOUT, self.child.wait()).await.ok()?.ok();
+        // A descendant may keep the pipe open, so stderr need not end.
+        if tokio::time::timeout(STDERR_DRAIN_TIMEOUT, self.drain_stderr()).await.is_err() {
+            tracing::debug!("an agent process exited but its stderr is still open");
         }
         status
     }
 
-    async fn hear_out(&mut self) {
+    async fn drain_stderr(&mut self) {
         while self.stderr.is_some() {
-            let count = read_complaint(self.stderr.as_mut(), &mut self.complaint).await;
-            self.note_complaint(&count);
+            let count = read_stderr(self.stderr.as_mut(), &mut self.stderr_chunk).await;
+            self.append_stderr(&count);
         }
     }
 
-    fn note_complaint(&mut self, count: &io::Result<usize>) {
-        let Self { stderr, complaint, complained, .. } = self;
+    fn append_stderr(&mut self, count: &io::Result<usize>) {
+        let Self { stderr, stderr_chunk, stderr_tail, .. } = self;
         if matches!(count, Ok(0) | Err(_)) {
             *stderr = None;
         }
-        complained.extend(complaint.iter());
-        complaint.clear();
-        let excess = complained.len().saturating_sub(MAX_STDERR_BYTES);
-        complained.drain(..excess);
+        stderr_tail.extend(stderr_chunk.iter());
+        stderr_chunk.clear();
+        let excess = stderr_tail.len().saturating_sub(MAX_STDERR_BYTES);
+        stderr_tail.drain(..excess);
     }
 
-    /// Its id at the system.
+    /// The process id.
     pub(super) fn id(&self) -> Option<u32> {
         self.child.id()
     }
@@ -167,31 +167,31 @@ async fn write_some(stdin: Option<&mut ChildStdin>, unwritten: &mut VecDeque<Byt
     Ok(())
 }
 
-async fn read_complaint(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -> io::Result<usize> {
+async fn read_stderr(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -> io::Result<usize> {
     match stderr {
         Some(stderr) => stderr.read_buf(into).await,
         None => std::future::pending().await,
     }
 }
 
-/// The process, its group, and what it started in groups of their own.
+/// Kills the process, its group, and descendants in groups of their own.
 #[cfg(unix)]
-pub(super) fn kill_family(id: u32) {
+pub(super) fn kill_process_tree(id: u32) {
     use rustix::process::{Pid, Signal, kill_process, kill_process_group};
     let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
-    // Children first: once their parent is gone, nobody knows whose they were. The group last: a keeper that ends its
-    // family is of that group itself.
+    // Descendants first: after their parent is gone they cannot be found. The group last: a supervisor that kills the
+    // tree belongs to the group itself.
     let mut outcomes: Vec<_> =
         descendants(id).into_iter().filter_map(pid).map(|child| kill_process(child, Signal::KILL)).collect();
     outcomes.extend(pid(id).map(|group| kill_process_group(group, Signal::KILL)));
     let gone = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-    tracing::trace!(gone, "an agent's processes were ended");
+    tracing::trace!(gone, "killed the processes of an agent");
 }
 
 #[cfg(not(unix))]
-pub(super) fn kill_family(_: u32) {}
+pub(super) fn kill_process_tree(_: u32) {}
 
-/// Everything a process started that still runs, as far as the system tells.
+/// All running descendants of a process.
 #[cfg(unix)]
 fn descendants(id: u32) -> Vec<u32> {
     let mut found = Vec::new();
@@ -200,11 +200,11 @@ fn descendants(id: u32) -> Vec<u32> {
         let children =
             std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
         let ids = children.split_whitespace().filter_map(|child| child.parse::<u32>().ok());
-        for child in ids.take(MAX_FAMILY) {
+        for child in ids.take(MAX_DESCENDANTS) {
             found.push(child);
             unseen.push(child);
         }
-        if found.len() >= MAX_FAMILY {
+        if found.len() >= MAX_DESCENDANTS {
             break;
         }
     }
@@ -213,4 +213,4 @@ fn descendants(id: u32) -> Vec<u32> {
 
 /// More processes than an agent's tools start.
 #[cfg(unix)]
-const MAX_FAMILY: usize = 10_000;
+const MAX_DESCENDANTS: usize = 10_000;

@@ -1,5 +1,5 @@
-//! What is remembered of an agent's turns: what it did by itself (B6), what it answered (B7), and what was said in its
-//! sessions (E3). Losing all of it loses nothing that the client has.
+//! The records of an agent's turns: its hidden steps (B6), its replies (B7), and the transcripts of its sessions (E3).
+//! They only add to what the client has: losing them all loses nothing of the client's history.
 
 use std::sync::Arc;
 
@@ -12,43 +12,44 @@ use toolgate_model::{JsonText, Message, Reply, TurnError, TurnRequest};
 
 use super::plan::messages_dialect;
 
-/// Keeps and finds records, each for one caller. Failures are logged by whoever keeps them, and count as nothing
-/// found.
-pub trait Records: Send + Sync {
-    /// Keeps a record; done when it is safe.
-    fn keep(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()>;
+/// Saves and finds records, separately for each caller. The implementation logs failures and treats them as "nothing
+/// found".
+pub trait RecordStore: Send + Sync {
+    /// Saves a record; resolves when it is durable.
+    fn save(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()>;
 
-    /// The record of this very request, while its client may still be trying to get the answer.
-    fn of(&self, caller: &str, request: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>>;
+    /// The record of exactly this request, as long as the client may still be retrying it.
+    fn find(&self, caller: &str, request: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>>;
 
-    /// The records of turns that ended in these lineages.
-    fn after(&self, caller: &str, replies: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>>;
+    /// The records of the turns that ended with these replies.
+    fn find_by_replies(&self, caller: &str, replies: Vec<PrefixHash>)
+    -> BoxFuture<'static, Vec<AgentRecord>>;
 }
 
 /// What an agent did in one turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentRecord {
-    /// Which request it was.
+    /// Identifies the request.
     pub key: PrefixHash,
-    /// The conversation with the reply; `None` while the turn is cut short.
+    /// The conversation up to and including the reply; `None` while the turn is unfinished.
     pub after: Option<PrefixHash>,
-    /// The session it is in.
+    /// The session of the turn.
     pub session: String,
-    /// What the agent did, for this module alone.
+    /// The agent's steps, in this module's private format.
     pub steps: JsonText,
-    /// The reply as the client got it; `None` while the turn is cut short.
+    /// The reply as the client got it; `None` while the turn is unfinished.
     pub reply: Option<JsonText>,
 }
 
-/// The inside of [`AgentRecord::steps`].
+/// The content of [`AgentRecord::steps`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Done {
-    /// Messages of the program's own history for this turn, where they differ from what the client saw.
+pub(super) struct RecordedSteps {
+    /// The program's messages in this turn, if they differ from what the client saw.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) steps: Vec<Value>,
 }
 
-impl Done {
+impl RecordedSteps {
     pub(super) fn read(steps: &JsonText) -> Self {
         serde_json::from_str(steps.as_str()).unwrap_or_default()
     }
@@ -59,7 +60,7 @@ impl Done {
     }
 }
 
-/// A reply as text.
+/// Writes a reply as Messages API JSON.
 pub(super) fn write_reply(reply: &Reply, request: &Arc<TurnRequest>) -> JsonText {
     let context =
         ReplyContext { request: Arc::clone(request), now: 0, fallback_id: String::new(), estimated_input: 0 };
@@ -69,33 +70,33 @@ pub(super) fn write_reply(reply: &Reply, request: &Arc<TurnRequest>) -> JsonText
     text.and_then(|text| JsonText::parse(&text).ok()).unwrap_or_else(JsonText::empty_object)
 }
 
-/// A reply from its text.
+/// Reads what [`write_reply`] wrote.
 pub(super) fn read_reply(text: &JsonText) -> Result<Reply, TurnError> {
     Ok(messages_dialect()?.read_reply(text.as_str().as_bytes())?.value)
 }
 
-/// Messages from the text of a conversation.
-pub(super) fn read_messages(said: &[Value]) -> Result<Vec<Message>, TurnError> {
-    let body = json!({ "model": "any", "max_tokens": 1, "messages": said }).to_string();
+/// Reads messages from Messages API JSON.
+pub(super) fn read_messages(messages: &[Value]) -> Result<Vec<Message>, TurnError> {
+    let body = json!({ "model": "any", "max_tokens": 1, "messages": messages }).to_string();
     let dialect = registry::find("anthropic-messages").map(|dialect| dialect.client);
     let read = dialect.map(|dialect| dialect.read_request(body.as_bytes())).transpose()?;
     Ok(read.map(|read| read.value.messages).unwrap_or_default())
 }
 
-/// Remembers nothing.
+/// Saves nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRecords;
 
-impl Records for NoRecords {
-    fn keep(&self, _: &str, _: AgentRecord) -> BoxFuture<'static, ()> {
+impl RecordStore for NoRecords {
+    fn save(&self, _: &str, _: AgentRecord) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    fn of(&self, _: &str, _: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>> {
+    fn find(&self, _: &str, _: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>> {
         Box::pin(std::future::ready(None))
     }
 
-    fn after(&self, _: &str, _: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>> {
+    fn find_by_replies(&self, _: &str, _: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 }

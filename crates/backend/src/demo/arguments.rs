@@ -1,14 +1,14 @@
-//! Arguments for a call: the JSON somebody wrote, or values that fit the tool's schema.
+//! The arguments of a demo call: JSON from the user's text, or values that fit the tool's schema.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::JsonText;
 
-/// Schemas nest; the script does not follow them for ever.
+/// The maximum nesting depth that is filled in.
 const MAX_DEPTH: usize = 6;
 
-/// A JSON object for this schema, made from the words of the request.
+/// A JSON object for this schema, filled from the user's text.
 pub(super) fn fill(schema: Option<&JsonText>, words: &str) -> String {
-    if let Some(written) = written_object(words) {
+    if let Some(written) = embedded_object(words) {
         return written.to_string();
     }
     let schema = schema.map(JsonText::to_value).unwrap_or_default();
@@ -16,7 +16,7 @@ pub(super) fn fill(schema: Option<&JsonText>, words: &str) -> String {
 }
 
 /// The first JSON object in the text.
-fn written_object(words: &str) -> Option<Value> {
+fn embedded_object(words: &str) -> Option<Value> {
     let start = words.find('{')?;
     let mut values = serde_json::Deserializer::from_str(&words[start..]).into_iter::<Value>();
     values.next()?.ok()

@@ -1,5 +1,5 @@
-//! The model called `demo`: a small script inside the binary. It greets, calls the tools it is offered when asked to
-//! ("call `get_weather` for Paris") and uses their results. It serves newcomers, documentation and tests.
+//! The model `demo`: a script inside the binary. It greets, calls the offered tools when asked ("call `get_weather` for
+//! Paris"), and reports their results. It is for first steps, documentation and tests.
 
 mod arguments;
 mod script;
@@ -13,14 +13,14 @@ use toolgate_model::{
     TurnRequest, Usage, estimate,
 };
 
-use self::script::{Line, PlannedCall};
+use self::script::{Action, PlannedCall};
 use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn};
 
-/// How a token is reckoned: the usual four letters.
+/// Token counts are estimated at four bytes per token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Arguments are sent in pieces of about this size, as real models do.
-const ARGUMENT_PIECE_BYTES: usize = 12;
+/// Arguments are streamed in chunks of about this size, like those of real models.
+const ARGUMENT_CHUNK_BYTES: usize = 12;
 
 /// The scripted model.
 pub(crate) struct Demo {
@@ -35,8 +35,8 @@ impl Demo {
 
 impl Backend for Demo {
     fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
-        let events = perform(&turn);
-        // A pause after each batch lets it go out before the next, so that clients see a stream.
+        let events = reply_batches(&turn);
+        // Yields after each batch, so that it is sent before the next and clients see a stream.
         let paced = stream::iter(events).then(|events| async move {
             tokio::task::yield_now().await;
             Ok(Batch::from(events))
@@ -56,7 +56,7 @@ impl Backend for Demo {
 }
 
 /// The whole reply, in the batches in which it is sent.
-fn perform(turn: &Turn) -> Vec<Vec<TurnEvent>> {
+fn reply_batches(turn: &Turn) -> Vec<Vec<TurnEvent>> {
     let request = &turn.request;
     let head = ReplyHead {
         id: Some(ReplyId::new(format!("demo_{}", turn.id.simple()))),
@@ -66,17 +66,17 @@ fn perform(turn: &Turn) -> Vec<Vec<TurnEvent>> {
     let mut batches = vec![vec![TurnEvent::Started(head)]];
     let mut output = 0;
     let mut finish = Finish::default();
-    match script::next_line(request) {
-        Line::Say(text) => {
-            let (text, stop) = shorten(request, text);
+    match script::next_action(request) {
+        Action::Say(text) => {
+            let (text, stop) = apply_limits(request, text);
             output += tokens(&text);
-            say(&text, &mut batches);
+            push_text(&text, &mut batches);
             finish.stop = stop;
         }
-        Line::Call(calls) => {
+        Action::Call(calls) => {
             let prelude = script::announce(&calls);
             output += tokens(&prelude);
-            say(&prelude, &mut batches);
+            push_text(&prelude, &mut batches);
             for (index, call) in calls.into_iter().enumerate() {
                 output += tokens(&call.arguments);
                 let id = format!("call_{}_{index}", turn.id.simple());
@@ -90,7 +90,7 @@ fn perform(turn: &Turn) -> Vec<Vec<TurnEvent>> {
     batches
 }
 
-fn say(text: &str, batches: &mut Vec<Vec<TurnEvent>>) {
+fn push_text(text: &str, batches: &mut Vec<Vec<TurnEvent>>) {
     batches.push(vec![TurnEvent::BlockStarted(BlockStart::Text)]);
     for word in text.split_inclusive(' ') {
         batches.push(vec![TurnEvent::BlockDelta(Delta::Text(word.to_owned()))]);
@@ -103,31 +103,32 @@ fn call_events(id: String, call: PlannedCall) -> Vec<TurnEvent> {
     let mut events = vec![TurnEvent::BlockStarted(BlockStart::ToolCall { id: id.into(), name, kind })];
     let mut rest = arguments.as_str();
     while !rest.is_empty() {
-        let (piece, left) = rest.split_at(rest.ceil_char_boundary(ARGUMENT_PIECE_BYTES));
-        events.push(TurnEvent::BlockDelta(Delta::Arguments(piece.to_owned())));
+        let (chunk, left) = rest.split_at(rest.ceil_char_boundary(ARGUMENT_CHUNK_BYTES));
+        events.push(TurnEvent::BlockDelta(Delta::Arguments(chunk.to_owned())));
         rest = left;
     }
     events.push(TurnEvent::BlockFinished(BlockEnd::default()));
     events
 }
 
-/// Honours `max_tokens` and stop texts, as a model would.
-fn shorten(request: &TurnRequest, mut text: String) -> (String, StopReason) {
+/// Applies `max_tokens` and stop sequences.
+fn apply_limits(request: &TurnRequest, mut text: String) -> (String, StopReason) {
     let mut stop = StopReason::EndTurn;
-    let met = request
+    let stops = request
         .sampling
         .stop
         .iter()
         .filter(|stop| !stop.is_empty())
         .filter_map(|stop| text.find(stop.as_str()));
-    if let Some(start) = met.min() {
+    if let Some(start) = stops.min() {
         text.truncate(start);
         stop = StopReason::StopSequence;
     }
-    let most = request.max_output.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-    let most_bytes = most.saturating_mul(BYTES_PER_TOKEN);
-    if text.len() > most_bytes {
-        text.truncate(text.floor_char_boundary(most_bytes));
+    let max_tokens =
+        request.max_output.and_then(|max_tokens| usize::try_from(max_tokens).ok()).unwrap_or(usize::MAX);
+    let max_bytes = max_tokens.saturating_mul(BYTES_PER_TOKEN);
+    if text.len() > max_bytes {
+        text.truncate(text.floor_char_boundary(max_bytes));
         stop = StopReason::MaxTokens;
     }
     (text, stop)

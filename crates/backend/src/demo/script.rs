@@ -1,4 +1,4 @@
-//! What the demo model does next.
+//! Decides what the demo model does next.
 
 use toolgate_model::{
     Block, CallKind, Choice, Message, OutputFormat, Parallel, Part, Tool, ToolName, ToolOutcome, ToolResults,
@@ -7,19 +7,19 @@ use toolgate_model::{
 
 use super::arguments;
 
-/// How much of what it was told the model repeats.
+/// How much of the user's text the model repeats.
 const MAX_ECHO_CHARS: usize = 400;
 
-/// The most calls it makes at once, however many names a text holds.
+/// The maximum number of calls in one reply.
 const MAX_CALLS: usize = 16;
 
-/// What it does.
-pub(super) enum Line {
+/// The model's next action.
+pub(super) enum Action {
     Say(String),
     Call(Vec<PlannedCall>),
 }
 
-/// A call it makes.
+/// A call to make.
 pub(super) struct PlannedCall {
     pub(super) name: ToolName,
     pub(super) kind: CallKind,
@@ -27,41 +27,43 @@ pub(super) struct PlannedCall {
 }
 
 /// Decides from the conversation alone.
-pub(super) fn next_line(request: &TurnRequest) -> Line {
-    let asked = last_user_text(request);
+pub(super) fn next_action(request: &TurnRequest) -> Action {
+    let user_text = last_user_text(request);
     let fresh_results = latest_results(request);
     let calls = match fresh_results {
-        // Results answer what was asked; calling again would never end.
+        // Report results instead of calling again, or the conversation would never end.
         Some(_) => Vec::new(),
-        None => planned_calls(request, &asked),
+        None => planned_calls(request, &user_text),
     };
     if !calls.is_empty() {
-        return Line::Call(calls);
+        return Action::Call(calls);
     }
     match (&request.output, fresh_results) {
-        (OutputFormat::JsonSchema(format), _) => Line::Say(arguments::fill(Some(&format.schema), &asked)),
-        (OutputFormat::JsonObject, _) => {
-            Line::Say(serde_json::json!({ "you_said": echo(&asked) }).to_string())
+        (OutputFormat::JsonSchema(format), _) => {
+            Action::Say(arguments::fill(Some(&format.schema), &user_text))
         }
-        (OutputFormat::Text, Some(results)) => Line::Say(report(request, results)),
-        (OutputFormat::Text, None) => Line::Say(greet(request, &asked)),
+        (OutputFormat::JsonObject, _) => {
+            Action::Say(serde_json::json!({ "you_said": echo(&user_text) }).to_string())
+        }
+        (OutputFormat::Text, Some(results)) => Action::Say(report(request, results)),
+        (OutputFormat::Text, None) => Action::Say(greet(request, &user_text)),
     }
 }
 
-/// What it says before it calls.
+/// The text before the calls.
 pub(super) fn announce(calls: &[PlannedCall]) -> String {
     let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
     format!("I will call {}.", names.join(" and "))
 }
 
-fn planned_calls(request: &TurnRequest, asked: &str) -> Vec<PlannedCall> {
+fn planned_calls(request: &TurnRequest, user_text: &str) -> Vec<PlannedCall> {
     let forced = match &request.tool_choice.choice {
         Some(Choice::None) => return Vec::new(),
         Some(Choice::Named(name, _)) => request.tools.iter().find(|tool| tool.name() == Some(name.as_str())),
         Some(Choice::Any) => request.tools.iter().find(|tool| tool.name().is_some()),
         Some(Choice::Auto | Choice::Provider(_)) | None => None,
     };
-    let mut calls: Vec<PlannedCall> = mentions(&request.tools, asked)
+    let mut calls: Vec<PlannedCall> = mentions(&request.tools, user_text)
         .into_iter()
         .filter(|(tool, _)| match &request.tool_choice.choice {
             Some(Choice::Named(name, _)) => tool.name() == Some(name.as_str()),
@@ -71,7 +73,7 @@ fn planned_calls(request: &TurnRequest, asked: &str) -> Vec<PlannedCall> {
         .take(MAX_CALLS)
         .collect();
     if calls.is_empty() {
-        calls.extend(forced.and_then(|tool| plan(tool, asked)));
+        calls.extend(forced.and_then(|tool| plan(tool, user_text)));
     }
     if request.tool_choice.parallel == Some(Parallel::Forbidden) {
         calls.truncate(1);
@@ -79,25 +81,29 @@ fn planned_calls(request: &TurnRequest, asked: &str) -> Vec<PlannedCall> {
     calls
 }
 
-/// The tools whose names occur, in the order of the text, each with the words up to the next one.
-fn mentions<'a>(tools: &'a [Tool], asked: &'a str) -> Vec<(&'a Tool, &'a str)> {
+/// The tools whose names occur in the text, in order, each with the text up to the next one.
+fn mentions<'a>(tools: &'a [Tool], user_text: &'a str) -> Vec<(&'a Tool, &'a str)> {
     let mut found: Vec<(usize, usize, &Tool)> = Vec::new();
     for tool in tools {
         let Some(name) = tool.name().filter(|name| !name.is_empty()) else { continue };
         for name in [Some(name), short_name(name)].into_iter().flatten() {
-            for (start, _) in asked.match_indices(name) {
-                if is_whole_name(asked, start, start + name.len()) {
+            for (start, _) in user_text.match_indices(name) {
+                if is_whole_name(user_text, start, start + name.len()) {
                     found.push((start, start + name.len(), tool));
                 }
             }
         }
     }
     found.sort_by_key(|(start, ..)| *start);
-    let ends: Vec<usize> = found.iter().skip(1).map(|(start, ..)| *start).chain([asked.len()]).collect();
-    found.into_iter().zip(ends).map(|((_, end, tool), next)| (tool, &asked[end.min(next)..next])).collect()
+    let ends: Vec<usize> = found.iter().skip(1).map(|(start, ..)| *start).chain([user_text.len()]).collect();
+    found
+        .into_iter()
+        .zip(ends)
+        .map(|((_, end, tool), next)| (tool, &user_text[end.min(next)..next]))
+        .collect()
 }
 
-/// What people call a tool that an agent offers as `mcp__SERVER__TOOL`.
+/// The short name of a tool that an agent offers as `mcp__SERVER__TOOL`.
 fn short_name(name: &str) -> Option<&str> {
     let (_, tool) = name.strip_prefix("mcp__")?.split_once("__")?;
     (!tool.is_empty()).then_some(tool)
@@ -109,7 +115,7 @@ fn is_whole_name(text: &str, start: usize, end: usize) -> bool {
     !text[..start].ends_with(is_part) && !text[end..].starts_with(is_part)
 }
 
-/// What the words after a tool's name ask it for: each JSON object, or each of "for Paris and Rome".
+/// What to call a tool for: the text with a JSON object, or each of "for Paris and Rome".
 fn subjects(words: &str) -> Vec<&str> {
     if words.contains('{') {
         return vec![words];
@@ -121,7 +127,7 @@ fn subjects(words: &str) -> Vec<&str> {
     if named.is_empty() { vec![words] } else { named }
 }
 
-/// `then call` and the like join two requests and are no part of either.
+/// Strips words such as `then call` that link two requests.
 fn without_linking_words(part: &str) -> &str {
     const LINKING: [&str; 7] = ["and", "for", "then", "also", "call", "use", "please"];
     let is_linking = |word: &str| LINKING.contains(&word.to_ascii_lowercase().as_str());
@@ -146,7 +152,7 @@ fn plan(tool: &Tool, subject: &str) -> Option<PlannedCall> {
     Some(PlannedCall { name, kind, arguments })
 }
 
-fn greet(request: &TurnRequest, asked: &str) -> String {
+fn greet(request: &TurnRequest, user_text: &str) -> String {
     let tools: Vec<&str> = request.tools.iter().filter_map(Tool::name).collect();
     let offer = match tools.first() {
         Some(first) => {
@@ -154,28 +160,28 @@ fn greet(request: &TurnRequest, asked: &str) -> String {
         }
         None => "Offer me a tool and say \"call get_weather for Paris\", and I will call it.".to_owned(),
     };
-    format!("Hello! I am the demo model inside toolgate. You said: {}. {offer}", echo(asked))
+    format!("Hello! I am the demo model inside toolgate. You said: {}. {offer}", echo(user_text))
 }
 
 fn report(request: &TurnRequest, results: &ToolResults) -> String {
-    let told: Vec<String> = results
+    let reports: Vec<String> = results
         .results
         .iter()
         .map(|result| {
             let name = called_tool(request, result.call.as_str()).unwrap_or("the tool");
-            let said = echo(&text_of(&result.content));
+            let result_text = echo(&text_of(&result.content));
             match result.outcome {
-                ToolOutcome::Success => format!("{name} says: {said}"),
-                ToolOutcome::Error => format!("{name} failed: {said}"),
+                ToolOutcome::Success => format!("{name} says: {result_text}"),
+                ToolOutcome::Error => format!("{name} failed: {result_text}"),
             }
         })
         .collect();
-    format!("Here is what I found. {}", told.join(" "))
+    format!("Here is what I found. {}", reports.join(" "))
 }
 
 fn called_tool<'a>(request: &'a TurnRequest, call: &str) -> Option<&'a str> {
     request.messages.iter().rev().find_map(|message| match message {
-        Message::Assistant(said) => said.content.iter().find_map(|block| match block {
+        Message::Assistant(assistant) => assistant.content.iter().find_map(|block| match block {
             Block::ToolCall(made) if made.id.as_str() == call => Some(made.name.as_str()),
             Block::ToolCall(_)
             | Block::Text(_)
@@ -187,7 +193,7 @@ fn called_tool<'a>(request: &'a TurnRequest, call: &str) -> Option<&'a str> {
     })
 }
 
-/// The results the model has not spoken about yet.
+/// The results since the model's last message.
 fn latest_results(request: &TurnRequest) -> Option<&ToolResults> {
     let since_reply =
         request.messages.iter().rev().take_while(|message| !matches!(message, Message::Assistant(_)));
@@ -209,13 +215,13 @@ fn last_user_text(request: &TurnRequest) -> String {
 
 fn text_of(parts: &[Part]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
-        // A note that an agent adds to what its user said.
+        // Claude Code adds such notes to user messages.
         Part::Text(text) if text.text.starts_with("<system-reminder>") => None,
         Part::Text(text) => Some(text.text.as_str()),
         Part::Image(_) => Some("(an image)"),
         Part::Document(_) => Some("(a document)"),
         Part::Audio(_) => Some("(a recording)"),
-        Part::Opaque(_) => Some("(something I do not know)"),
+        Part::Opaque(_) => Some("(unknown content)"),
     });
     texts.collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! The demo model asked in words, with tools and with results.
+//! The demo model: greetings, calls, results and limits.
 
 use toolgate_model::reply::fold;
 use toolgate_model::{
@@ -43,7 +43,7 @@ fn reply(request: TurnRequest) -> Reply {
         caller: "".into(),
         session: crate::turn::SessionSlot::default(),
     };
-    fold(perform(&turn).into_iter().flatten()).expect("the grammar accepts the script")
+    fold(reply_batches(&turn).into_iter().flatten()).expect("the grammar accepts the script")
 }
 
 fn text(reply: &Reply) -> String {
@@ -71,7 +71,7 @@ fn check_calls(request: TurnRequest, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_greeting_repeats_what_was_said_and_names_the_tools() {
+fn a_greeting_echoes_the_user_and_names_the_tools() {
     let said = text(&reply(ask("hello there")));
     assert!(said.contains("hello there") && said.contains("get_weather"), "{said}");
 }
@@ -82,7 +82,7 @@ fn a_named_tool_is_called_with_what_follows_for() {
 }
 
 #[test]
-fn several_calls_when_several_are_asked_for() {
+fn several_requests_make_several_calls() {
     check_calls(
         ask("call get_weather for Paris and Rome, then call get_time"),
         &[("get_weather", r#"{"city":"Paris"}"#), ("get_weather", r#"{"city":"Rome"}"#), ("get_time", "{}")],
@@ -90,7 +90,7 @@ fn several_calls_when_several_are_asked_for() {
 }
 
 #[test]
-fn json_in_the_text_is_taken_as_it_is() {
+fn json_in_the_text_becomes_the_arguments() {
     check_calls(
         ask(r#"call get_weather with {"city":"Oslo","days":3} please"#),
         &[("get_weather", r#"{"city":"Oslo","days":3}"#)],
@@ -113,7 +113,7 @@ fn tool_choice_is_obeyed() {
 }
 
 #[test]
-fn results_are_used_and_do_not_cause_another_call() {
+fn results_are_reported_and_cause_no_further_call() {
     let mut request = ask("call get_weather for Paris");
     let call = ToolCall {
         id: "c1".into(),
@@ -138,7 +138,7 @@ fn results_are_used_and_do_not_cause_another_call() {
 }
 
 #[test]
-fn limits_end_the_text_as_a_model_would() {
+fn max_tokens_and_stop_sequences_cut_the_text() {
     let mut short = ask("hello");
     short.max_output = Some(2);
     let short = reply(short);

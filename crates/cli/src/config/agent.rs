@@ -51,7 +51,7 @@ pub(crate) fn read(name: Placed<String>, section: &Section<'_>, reading: &mut Re
     let program = read_program(section, reading);
     let config = program.map(|program| AgentConfig {
         env,
-        model: model.as_ref().map_or(AgentModel::Own, |model| AgentModel::Gateway(model.value.clone())),
+        model: model.as_ref().map_or(AgentModel::Default, |model| AgentModel::Gateway(model.value.clone())),
         builtins,
         system,
         workdir,
@@ -117,7 +117,7 @@ fn read_tools(section: &Section<'_>, reading: &mut Reading<'_>) -> Builtins {
     if tools.is_empty() {
         Builtins::None
     } else {
-        Builtins::These(tools.into_iter().map(|tool| tool.value).collect())
+        Builtins::Only(tools.into_iter().map(|tool| tool.value).collect())
     }
 }
 

@@ -373,12 +373,12 @@ rules = [
             toolgate.toml:3:11: `timeout` is "soon": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
             toolgate.toml:4:1: unknown key `rule` in [approvals]; did you mean `rules`?
             toolgate.toml:6:3: the rule "allow": a tool is missing: write `allow Bash` or `allow *`
-            toolgate.toml:7:3: the rule "permit *": it must begin with `allow`, `ask` or `deny`, as in `ask Bash`
-            toolgate.toml:8:3: the rule "alow Bash": it begins with `alow`; did you mean `allow`?
-            toolgate.toml:9:3: the rule "allow bash(ls:*)": no tool is called `bash`; did you mean `Bash`?
-            toolgate.toml:10:3: the rule "allow Bash(ls && pwd)": `ls && pwd` of `Bash`: it takes the words of one command: write a rule for each command
-            toolgate.toml:11:3: the rule "deny Read(../x)": `../x` of `Read`: a path in a rule has no `..`: write the folder that is meant
-            toolgate.toml:12:3: the rule "allow WebFetch(example.com)": `example.com` of `WebFetch`: it takes a host, as in `domain:example.com` or `domain:*.example.com`
+            toolgate.toml:7:3: the rule "permit *": it must start with `allow`, `ask` or `deny`, as in `ask Bash`
+            toolgate.toml:8:3: the rule "alow Bash": it starts with `alow`; did you mean `allow`?
+            toolgate.toml:9:3: the rule "allow bash(ls:*)": unknown tool `bash`; did you mean `Bash`?
+            toolgate.toml:10:3: the rule "allow Bash(ls && pwd)": `ls && pwd` of `Bash`: expected a single command: write one rule per command
+            toolgate.toml:11:3: the rule "deny Read(../x)": `../x` of `Read`: a rule's path must not contain `..`: write the folder it leads to
+            toolgate.toml:12:3: the rule "allow WebFetch(example.com)": `example.com` of `WebFetch`: expected a host, as in `domain:example.com` or `domain:*.example.com`
             toolgate.toml:13:3: the rule "allow Bash(ls": the parenthesis is not closed: write `allow Bash(ls)`
             toolgate.toml:14:3: `rules` must hold strings only, not a number
             11 errors: nothing was started

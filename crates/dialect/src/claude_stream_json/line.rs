@@ -1,4 +1,4 @@
-//! One line from the program, as far as we must understand it.
+//! Reads one line from the program, as far as the gateway uses it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,107 +7,107 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What the program said.
+/// One line from the program.
 #[derive(Clone, Debug)]
 pub enum Line<'a> {
-    /// A turn begins; it comes before every turn. Names the program's version.
+    /// A turn begins. Sent before every turn, with the program's version.
     Init {
-        /// `2.1.197`; empty where the program does not say.
+        /// `2.1.197`; empty if the program does not report it.
         version: String,
     },
-    /// One event of the model's stream, as the model's host sent it.
+    /// One event of the model's stream, as the API sent it.
     Event {
         /// The event's JSON.
         event: &'a str,
-        /// The call of a sub-agent whose stream it is; `None` for the conversation itself.
+        /// The call that started the sub-agent of this stream; `None` for the main conversation.
         parent: Option<String>,
     },
-    /// A finished block of the model's message, or a message the program made up to tell an error.
+    /// A finished block of the model's message, or a message that the program made to report an error.
     Assistant {
         /// The message, with this block as its content.
         message: Value,
-        /// The sub-agent's call.
+        /// The call that started the sub-agent.
         parent: Option<String>,
     },
     /// Results that the program added to the conversation.
     User {
         /// The message.
         message: Value,
-        /// The sub-agent's call.
+        /// The call that started the sub-agent.
         parent: Option<String>,
     },
-    /// A turn is over, or a quiet user line was taken.
+    /// A turn is over, or a history line was accepted.
     Result(Box<Outcome>),
-    /// The program asks, and waits for our answer.
+    /// The program sends a control request and waits for our response.
     Request {
-        /// To be repeated in the answer.
+        /// Repeated in the response.
         id: RequestId,
-        /// What it asks.
-        ask: Ask,
+        /// The request.
+        request: ControlRequest,
     },
-    /// The program answers what we asked.
+    /// The program responds to our control request.
     Response {
         /// The id of our request.
         id: RequestId,
-        /// The answer, or why there is none.
+        /// The response, or the error text.
         outcome: Result<Value, String>,
     },
-    /// The program no longer wants an answer.
+    /// The program cancels its control request.
     Withdrawn(RequestId),
-    /// Nothing that matters to us.
+    /// Anything that the gateway does not use.
     Other,
 }
 
-/// Ties an answer to its question.
+/// Ties a response to its request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId(String);
 
 impl RequestId {
-    /// Takes the text as it is.
+    /// Wraps the id unchanged.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text.
+    /// The id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What the program asks.
+/// A control request of the program.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ask {
-    /// A message to one of our tool servers.
+pub enum ControlRequest {
+    /// A message to one of our MCP servers.
     ToolServer {
-        /// Which one.
+        /// The server's name.
         server: String,
         /// The JSON-RPC message.
         message: Value,
     },
-    /// May it use this tool?
-    Permission(PermissionAsk),
-    /// A form for the user, which nobody here can fill in.
+    /// Asks for permission to use a tool.
+    Permission(PermissionRequest),
+    /// A form for the user. The gateway cannot show one.
     Elicitation,
-    /// A hook of ours; we register none.
+    /// A hook callback. The gateway registers none.
     Hook,
-    /// A dialog that we never said we could show: the program wants silence then.
+    /// A dialog. The protocol wants no response from a host that does not support dialogs.
     Dialog,
-    /// Something newer.
+    /// A subtype that this version does not know.
     Unknown(String),
 }
 
-/// May the program use this tool?
+/// Asks for permission to use a tool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PermissionAsk {
-    /// The tool.
+pub struct PermissionRequest {
+    /// The tool's name.
     pub tool: String,
-    /// What it would do.
+    /// The call's input.
     pub input: Value,
-    /// The call that waits.
+    /// The id of the waiting call.
     pub call: Option<String>,
-    /// Changes of the rules the program proposes. Never to be echoed: one of them may open everything.
+    /// Permission rule changes that the program proposes. Never echo them: one of them may allow everything.
     pub suggestions: Vec<Value>,
-    /// Why it asks.
+    /// The program's reason for asking.
     pub reason: Option<String>,
 }
 
@@ -116,39 +116,39 @@ pub struct PermissionAsk {
 pub struct Outcome {
     /// `success`, `error_max_turns`, `error_during_execution`, …
     pub subtype: String,
-    /// True for failures of the model's host too, whose subtype is `success`.
+    /// Also true for API errors, whose subtype is `success`.
     pub is_error: bool,
-    /// Model calls in this turn; none for a quiet line.
+    /// The number of model calls in this turn; 0 for a history line.
     pub turns: u64,
-    /// The last text, or what the host's failure was.
+    /// The last text, or the API's error.
     pub text: Option<String>,
-    /// The status the model's host failed with.
+    /// The HTTP status of an API error.
     pub api_status: Option<u16>,
-    /// What else went wrong.
+    /// Further errors.
     pub errors: Vec<String>,
-    /// The answer by the schema that was asked for.
+    /// The answer that matches the requested schema.
     pub structured: Option<Value>,
-    /// Why the model stopped, in its host's words.
+    /// The API's stop reason.
     pub stop: Option<String>,
-    /// What the process has cost so far, in dollars.
+    /// The total cost of the process so far, in dollars.
     pub cost_usd: Option<f64>,
 }
 
-/// A line that begins like an object and is none.
+/// A line that starts like a JSON object but is not a valid message.
 #[derive(Debug, thiserror::Error)]
-#[error("the agent wrote a line that is no message: {shown}")]
-pub struct BrokenLine {
+#[error("the agent wrote an invalid message: {shown}")]
+pub struct InvalidLine {
     shown: String,
     source: serde_json::Error,
 }
 
 impl<'a> Line<'a> {
-    /// Reads one line. Some builds print other things beside messages: what is no object is ignored.
-    pub fn read(line: &'a str) -> Result<Self, BrokenLine> {
+    /// Reads one line. Some builds also print debug text: a line that is not an object is ignored.
+    pub fn read(line: &'a str) -> Result<Self, InvalidLine> {
         if !line.starts_with('{') {
             return Ok(Self::Other);
         }
-        let broken = |source| BrokenLine { shown: line.chars().take(SHOWN_CHARS).collect(), source };
+        let broken = |source| InvalidLine { shown: line.chars().take(MAX_SHOWN_CHARS).collect(), source };
         let head: Head<'_> = serde_json::from_str(line).map_err(broken)?;
         Ok(match &*head.kind {
             "stream_event" => match head.event {
@@ -173,9 +173,10 @@ impl<'a> Line<'a> {
                 Self::Result(Box::new(result.into()))
             }
             "control_request" => match (head.request_id, head.request) {
-                (Some(id), Some(request)) => {
-                    Self::Request { id: RequestId(id), ask: read_ask(request).map_err(broken)? }
-                }
+                (Some(id), Some(request)) => Self::Request {
+                    id: RequestId(id),
+                    request: read_control_request(request).map_err(broken)?,
+                },
                 _ => Self::Other,
             },
             "control_response" => match head.response {
@@ -190,8 +191,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// How much of a broken line an error shows.
-const SHOWN_CHARS: usize = 200;
+/// How much of an invalid line the error shows.
+const MAX_SHOWN_CHARS: usize = 200;
 
 #[derive(Deserialize)]
 struct Head<'a> {
@@ -231,11 +232,11 @@ struct RequestIn<'a> {
     description: Option<String>,
 }
 
-fn read_ask(request: &RawValue) -> Result<Ask, serde_json::Error> {
+fn read_control_request(request: &RawValue) -> Result<ControlRequest, serde_json::Error> {
     let request: RequestIn<'_> = serde_json::from_str(request.get())?;
     Ok(match &*request.subtype {
-        "mcp_message" => Ask::ToolServer { server: request.server_name, message: request.message },
-        "can_use_tool" => Ask::Permission(PermissionAsk {
+        "mcp_message" => ControlRequest::ToolServer { server: request.server_name, message: request.message },
+        "can_use_tool" => ControlRequest::Permission(PermissionRequest {
             tool: request.tool_name,
             input: request.input,
             call: request.tool_use_id,
@@ -245,10 +246,10 @@ fn read_ask(request: &RawValue) -> Result<Ask, serde_json::Error> {
                 .and_then(|reason| reason.as_str().map(str::to_owned))
                 .or(request.description),
         }),
-        "elicitation" => Ask::Elicitation,
-        "hook_callback" => Ask::Hook,
-        "request_user_dialog" => Ask::Dialog,
-        other => Ask::Unknown(other.to_owned()),
+        "elicitation" => ControlRequest::Elicitation,
+        "hook_callback" => ControlRequest::Hook,
+        "request_user_dialog" => ControlRequest::Dialog,
+        other => ControlRequest::Unknown(other.to_owned()),
     })
 }
 
@@ -304,7 +305,7 @@ impl From<ResultIn> for Outcome {
     }
 }
 
-/// An error as the program tells it: mostly a text.
+/// The text of an error, which is usually a string.
 fn text_of(error: Value) -> String {
     if let Value::String(text) = error { text } else { error.to_string() }
 }

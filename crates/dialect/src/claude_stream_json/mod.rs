@@ -1,17 +1,17 @@
-//! How Claude Code talks as a child process: JSON lines over its stdin and stdout. Pure: lines in, lines out.
+//! The protocol of Claude Code as a child process: JSON lines over stdin and stdout. No I/O: lines in, lines out.
 //!
 //! ```text
-//!  the program ─ Line::read ─▶ stream events, results, questions (control requests)
-//!  write::*    ─ lines ──────▶ the program: opening, history, user turns, answers
+//!  the program ─ Line::read ─▶ stream events, results, control requests
+//!  write::*    ─ lines ──────▶ the program: opening, history, user messages, responses
 //!  ToolServer  ─ answers the program's MCP messages about the client's tools (A5, E8)
 //! ```
 //!
-//! The program moves weekly, so every set is open: an unknown type, subtype or field is ignored (B1). Conversations
-//! travel as the JSON of the Messages API, which the program speaks with its model; whoever uses this module reads
-//! and writes that JSON with the dialect that owns it.
+//! The program is released weekly, so unknown types, subtypes and fields are ignored (B1). Conversations are Messages
+//! API JSON, because the program speaks that API with its model; callers read and write it with the dialect that owns
+//! it.
 
-mod conversation;
 mod line;
+mod script;
 mod tool_server;
 mod tools;
 pub mod write;
@@ -19,13 +19,13 @@ pub mod write;
 #[cfg(test)]
 mod tests;
 
-pub use conversation::{HistoryLine, OwnSteps, Script, cut_off, script};
-pub use line::{Ask, BrokenLine, Line, Outcome, PermissionAsk, RequestId};
+pub use line::{ControlRequest, InvalidLine, Line, Outcome, PermissionRequest, RequestId};
+pub use script::{HiddenSteps, HistoryLine, Script, interrupted_result, script};
 pub use tool_server::{HeldCall, ServerAnswer, ToolServer, call_answer, call_failure};
 pub use tools::{AgentTools, ServedTool, result_content};
 
-/// The tool server's name: the model sees a client's tool `f` as `mcp__client__f`.
+/// The MCP server's name: the model sees a client's tool `f` as `mcp__client__f`.
 pub const SERVER: &str = "client";
 
-/// What stands before every tool of [`SERVER`] in the model's sight.
+/// The prefix of every tool name of [`SERVER`] that the model sees.
 pub const PREFIX: &str = "mcp__client__";

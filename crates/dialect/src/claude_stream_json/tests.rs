@@ -1,4 +1,4 @@
-//! The codec against lines recorded from both generations of the program, and against hand-made odd cases.
+//! The codec against lines recorded from both supported versions of the program, and against edge cases.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use super::*;
 const OLD: &str = include_str!("tests/fixtures/2.1.197.jsonl");
 const NEW: &str = include_str!("tests/fixtures/2.1.325.jsonl");
 
-/// One word for each line.
-fn told(recording: &str) -> String {
+/// Counts the lines of a recording by a short description of each.
+fn summarize(recording: &str) -> String {
     let words = recording.lines().map(|line| match Line::read(line).expect("a recorded line") {
         Line::Init { version } => format!("init {version}"),
         Line::Event { event, .. } => {
@@ -20,11 +20,13 @@ fn told(recording: &str) -> String {
         Line::Assistant { message, .. } => format!("assistant {}", message["content"][0]["type"]),
         Line::User { message, .. } => format!("user {}", message["content"][0]["tool_use_id"]),
         Line::Result(outcome) => format!("result {} {:?}", outcome.subtype, outcome.structured),
-        Line::Request { ask: Ask::ToolServer { message, .. }, .. } => format!("mcp {}", message["method"]),
-        Line::Request { ask: Ask::Permission(ask), .. } => {
-            format!("permission {} {} {}", ask.tool, ask.input["command"], ask.suggestions.len())
+        Line::Request { request: ControlRequest::ToolServer { message, .. }, .. } => {
+            format!("mcp {}", message["method"])
         }
-        Line::Request { ask, .. } => format!("{ask:?}"),
+        Line::Request { request: ControlRequest::Permission(request), .. } => {
+            format!("permission {} {} {}", request.tool, request.input["command"], request.suggestions.len())
+        }
+        Line::Request { request, .. } => format!("{request:?}"),
         Line::Response { outcome, .. } => format!("response {}", outcome.is_ok()),
         Line::Withdrawn(_) => "withdrawn".to_owned(),
         Line::Other => "other".to_owned(),
@@ -43,11 +45,11 @@ fn told(recording: &str) -> String {
 
 #[expect(clippy::needless_pass_by_value, reason = "that is how `expect!` is used")]
 fn check(recording: &str, expect: Expect) {
-    expect.assert_eq(&told(recording));
+    expect.assert_eq(&summarize(recording));
 }
 
 #[test]
-fn every_line_of_the_older_program_is_understood() {
+fn every_line_of_the_older_program_is_read() {
     // B1
     check(
         OLD,
@@ -91,7 +93,7 @@ fn every_line_of_the_older_program_is_understood() {
 }
 
 #[test]
-fn every_line_of_the_newer_program_is_understood() {
+fn every_line_of_the_newer_program_is_read() {
     check(
         NEW,
         expect![[r#"
@@ -136,7 +138,7 @@ fn every_line_of_the_newer_program_is_understood() {
 }
 
 #[test]
-fn what_is_unknown_is_ignored_and_what_is_broken_is_an_error() {
+fn unknown_lines_are_ignored_and_invalid_ones_are_errors() {
     for line in [
         "Debugger attached.",
         r#"{"type":"keep_alive"}"#,
@@ -150,7 +152,7 @@ fn what_is_unknown_is_ignored_and_what_is_broken_is_an_error() {
     assert!(error.contains(r#"{"type":"result""#), "{error}");
     let newer = r#"{"type":"control_request","request_id":"r","request":{"subtype":"brand_new"}}"#;
     assert!(
-        matches!(Line::read(newer), Ok(Line::Request { ask: Ask::Unknown(name), .. }) if name == "brand_new")
+        matches!(Line::read(newer), Ok(Line::Request { request: ControlRequest::Unknown(name), .. }) if name == "brand_new")
     );
 }
 
@@ -165,7 +167,7 @@ fn tool(name: &str) -> Value {
 }
 
 #[test]
-fn names_go_both_ways_without_collisions() {
+fn names_map_both_ways_without_collisions() {
     let long = "x".repeat(80);
     let names = ["get_weather", "mcp__client__get_weather", "a.b", "a_b", "a b", "Bash", &long];
     let known = tools(names.map(tool).to_vec().into(), &["Read"]);
@@ -173,24 +175,24 @@ fn names_go_both_ways_without_collisions() {
     for name in names {
         let visible = known.visible_name(name);
         assert!(visible.starts_with(PREFIX) && visible.len() <= 64, "{visible}");
-        assert_eq!(known.own_name(&visible), Some(name), "{visible}");
+        assert_eq!(known.client_name(&visible), Some(name), "{visible}");
         assert!(seen.insert(visible));
     }
-    assert_eq!(known.own_name("Bash"), Some("Bash"), "a model may say the bare name");
-    assert_eq!(known.own_name("Read"), None);
+    assert_eq!(known.client_name("Bash"), Some("Bash"), "the model may use the bare name");
+    assert_eq!(known.client_name("Read"), None);
     assert_eq!(known.visible_name("gone"), "mcp__client__gone");
 }
 
 #[test]
-fn a_tool_the_operator_enabled_is_the_built_in_one() {
+fn a_tool_that_the_operator_enabled_is_the_built_in_one() {
     // A4
     let known = tools(json!([tool("Bash"), tool("look")]), &["Bash"]);
     assert_eq!((known.builtins.as_slice(), known.served().len()), (&["Bash".to_owned()][..], 1));
-    assert_eq!(known.own_name("Bash"), None);
+    assert_eq!(known.client_name("Bash"), None);
 }
 
 #[test]
-fn the_order_is_stable_and_a_long_description_is_whole() {
+fn the_order_is_stable_and_a_long_description_is_complete() {
     let mut long = tool("b");
     let said = "ä".repeat(5000);
     long["description"] = json!(said);
@@ -200,12 +202,12 @@ fn the_order_is_stable_and_a_long_description_is_whole() {
     let shown = second.entry()["description"].as_str().unwrap();
     assert!(shown.chars().count() <= 2048);
     let rest = second.entry()["inputSchema"]["description"].as_str().unwrap();
-    let letters = shown.matches('ä').count() + rest.matches('ä').count();
-    assert_eq!(letters, said.chars().count());
+    let chars = shown.matches('ä').count() + rest.matches('ä').count();
+    assert_eq!(chars, said.chars().count());
 }
 
 #[test]
-fn a_providers_own_tool_is_a_reported_loss() {
+fn a_provider_tool_is_a_reported_loss() {
     let list = [json!({ "type": "web_search_20250305", "name": "web_search" })];
     let made = AgentTools::new(&list, &[]);
     assert!(made.losses.contains("tools[web_search]"));
@@ -236,7 +238,7 @@ fn the_tool_server_answers_every_method() {
 }
 
 #[test]
-fn results_are_said_live_only_where_that_is_exact() {
+fn results_become_mcp_content_only_if_that_is_exact() {
     let text = json!([{ "type": "text", "text": "t" }]);
     let image =
         json!([{ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA" } }]);
@@ -264,7 +266,7 @@ fn a_conversation_becomes_lines() {
         { "role": "user", "content": "and now?" },
     ]);
     let Value::Array(messages) = messages else { panic!() };
-    let made = script(messages, &known, OwnSteps::default()).unwrap();
+    let made = script(messages, &known, HiddenSteps::default()).unwrap();
     assert!(made.losses.is_empty());
     let expected = Script {
         history: vec![
@@ -288,13 +290,13 @@ fn calls_then(content: &Value) -> Result<Script, String> {
         json!({ "role": "assistant", "content": [call("a"), call("b")] }),
         json!({ "role": "user", "content": content }),
     ];
-    script(messages, &AgentTools::default(), OwnSteps::default())
+    script(messages, &AgentTools::default(), HiddenSteps::default())
         .map(|made| made.value)
         .map_err(|error| error.message)
 }
 
 #[test]
-fn some_results_without_the_others_name_what_is_missing() {
+fn partial_results_are_an_error_that_names_the_missing_calls() {
     // B5
     let error =
         calls_then(&json!([{ "type": "tool_result", "tool_use_id": "a", "content": "r" }])).unwrap_err();
@@ -302,7 +304,7 @@ fn some_results_without_the_others_name_what_is_missing() {
 }
 
 #[test]
-fn calls_that_the_user_talked_over_are_told_as_not_run() {
+fn abandoned_calls_get_an_error_result() {
     let made = calls_then(&json!("forget it")).unwrap();
     let ids: Vec<&Value> = made.last.as_array().unwrap().iter().map(|block| &block["tool_use_id"]).collect();
     assert_eq!(ids, [&json!("a"), &json!("b"), &Value::Null]);
@@ -312,11 +314,11 @@ fn calls_that_the_user_talked_over_are_told_as_not_run() {
 fn an_agent_cannot_continue_an_assistant_message() {
     let messages =
         vec![json!({ "role": "user", "content": "x" }), json!({ "role": "assistant", "content": "y" })];
-    assert!(script(messages, &AgentTools::default(), OwnSteps::default()).is_err());
+    assert!(script(messages, &AgentTools::default(), HiddenSteps::default()).is_err());
 }
 
 #[test]
-fn what_the_program_did_by_itself_takes_the_place_of_what_the_client_saw() {
+fn hidden_steps_replace_the_message_that_the_client_saw() {
     // B6
     let own = json!({ "type": "tool_use", "id": "b", "name": "Bash", "input": {} });
     let done = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": "ok" });
@@ -334,15 +336,15 @@ fn what_the_program_did_by_itself_takes_the_place_of_what_the_client_saw() {
         json!({ "role": "assistant", "content": [own] }),
         json!({ "role": "user", "content": [done("b")] }),
     ];
-    let seen = std::iter::once((0, steps)).collect();
-    let made = script(messages, &AgentTools::default(), OwnSteps { seen, unfinished }).unwrap().value;
+    let by_reply = std::iter::once((0, steps)).collect();
+    let made = script(messages, &AgentTools::default(), HiddenSteps { by_reply, unfinished }).unwrap().value;
     assert_eq!(made.history.len(), 6);
     assert_eq!(made.history[1], HistoryLine::Assistant(json!([own])));
     assert_eq!(made.last, json!([done("b")]));
 }
 
 #[test]
-fn lines_are_single_and_complete() {
+fn every_line_is_one_complete_json_object() {
     let id = RequestId::new("r1");
     let opening = write::Opening {
         system: write::SystemPrompt::Replace(Vec::new()),
@@ -357,6 +359,6 @@ fn lines_are_single_and_complete() {
     assert_eq!(serde_json::from_str::<Value>(&quiet).unwrap()["shouldQuery"], false);
     let said: Value = serde_json::from_str(&write::assistant("a-b", "m", &json!([]))).unwrap();
     assert_eq!(said["message"]["id"], "msg_ab");
-    let moved = write::for_this_session(json!({ "type": "setMode", "destination": "userSettings" }));
+    let moved = write::session_scoped(json!({ "type": "setMode", "destination": "userSettings" }));
     assert_eq!(moved["destination"], "session");
 }

@@ -1,4 +1,4 @@
-//! A client's tools as the program serves them, and their names both ways without collisions (T24).
+//! The client's tools as MCP tools, and the mapping of their names in both directions without collisions (T24).
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,23 +10,23 @@ use toolgate_model::{JsonText, Losses, Translated};
 use super::PREFIX;
 use crate::tool_schema::for_host;
 
-/// The longest name a model's host takes, our prefix included.
-const MAX_NAME: usize = 64;
-/// The program cuts longer descriptions.
+/// The maximum length of a tool name, prefix included.
+const MAX_NAME_CHARS: usize = 64;
+/// The program truncates longer descriptions.
 const MAX_DESCRIPTION: usize = 2048;
-/// The most the program lets a tool declare; larger results would go into a file and not to the model.
+/// The largest limit that a tool can declare. The program writes larger results to a file instead of the prompt.
 const MAX_RESULT_CHARS: usize = 500_000;
 
 /// The tools of one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentTools {
     served: Vec<ServedTool>,
-    /// Names a model may say without our prefix.
+    /// Names that the model may use without the prefix.
     aliases: HashSet<String>,
-    /// From the name in the model's sight to the request's.
-    own: HashMap<String, String>,
+    /// From the name that the model sees to the client's name.
+    to_client: HashMap<String, String>,
     to_visible: HashMap<String, String>,
-    /// Built-in tools that the request lists: they run inside the program (A4).
+    /// Built-in tools that the request lists. They run inside the program (A4).
     pub builtins: Vec<String>,
 }
 
@@ -45,8 +45,8 @@ impl ServedTool {
 }
 
 impl AgentTools {
-    /// Takes the `tools` of a Messages request. `enabled` are the built-in tools the operator switched on: a tool of
-    /// that name is the built-in one, every other tool is the client's (A4).
+    /// Takes the `tools` of a Messages request. A tool whose name is in `enabled` is the built-in tool that the
+    /// operator enabled; every other tool is the client's (A4).
     pub fn new(tools: &[Value], enabled: &[String]) -> Translated<Self> {
         let mut losses = Losses::default();
         let mut known = Self::default();
@@ -61,25 +61,25 @@ impl AgentTools {
                 continue;
             }
             let Some(schema) = tool.get("input_schema") else {
-                losses.add(format!("tools[{name}]"), "a provider's own tool: the agent cannot run it");
+                losses.add(format!("tools[{name}]"), "a provider tool, which the agent cannot run");
                 continue;
             };
             if tool.get("strict").is_some_and(|strict| strict == true) {
-                losses.add(format!("tools[{name}].strict"), "the agent does not hold calls to their schema");
+                losses.add(format!("tools[{name}].strict"), "the agent does not enforce schemas");
             }
-            let schema = servable(name, schema, &mut losses);
+            let schema = without_root_choice(name, schema, &mut losses);
             let bare = bare_name(name, &mut used);
             let visible = format!("{PREFIX}{bare}");
             let description = tool["description"].as_str().unwrap_or_default();
             known.served.push(ServedTool { entry: entry(&bare, description, &schema), name: bare.clone() });
-            known.own.insert(visible.clone(), name.to_owned());
+            known.to_client.insert(visible.clone(), name.to_owned());
             known.to_visible.insert(name.to_owned(), visible);
             if bare == name {
-                known.own.entry(bare.clone()).or_insert_with(|| name.to_owned());
+                known.to_client.entry(bare.clone()).or_insert_with(|| name.to_owned());
                 known.aliases.insert(bare);
             }
         }
-        // One order for one set of tools, so that the host's prompt cache is met (M4).
+        // The same set of tools always has the same order, so that the prompt cache hits (M4).
         known.served.sort_by(|a, b| a.name.cmp(&b.name));
         Translated { value: known, losses }
     }
@@ -89,28 +89,28 @@ impl AgentTools {
         &self.served
     }
 
-    /// Names that a model may say without our prefix.
+    /// Names that the model may use without the prefix, sorted.
     pub fn aliases(&self) -> Vec<String> {
         let mut names: Vec<String> = self.aliases.iter().cloned().collect();
         names.sort();
         names
     }
 
-    /// The request's own name for a tool that the model calls; `None` for the program's tools.
-    pub fn own_name(&self, called: &str) -> Option<&str> {
-        self.own.get(called).map(String::as_str)
+    /// The client's name of a called tool; `None` for built-in tools.
+    pub fn client_name(&self, called: &str) -> Option<&str> {
+        self.to_client.get(called).map(String::as_str)
     }
 
-    /// The name in the model's sight, also for a tool that is no longer offered.
+    /// The name that the model sees, also for a tool that is no longer offered.
     pub fn visible_name(&self, name: &str) -> String {
         match self.to_visible.get(name) {
             Some(visible) => visible.clone(),
-            None => format!("{PREFIX}{}", shortened(name, MAX_NAME - PREFIX.len(), is_name_letter)),
+            None => format!("{PREFIX}{}", shortened(name, MAX_NAME_CHARS - PREFIX.len(), is_name_char)),
         }
     }
 }
 
-/// A result's content blocks as a tool server says them; `None` where it cannot say them as they are.
+/// The content of a `tool_result` block as MCP content; `None` if MCP cannot represent it exactly.
 pub fn result_content(block: &Value) -> Option<Value> {
     let is_error = block["is_error"] == true;
     let parts = match &block["content"] {
@@ -119,12 +119,12 @@ pub fn result_content(block: &Value) -> Option<Value> {
         Value::Array(parts) => parts.iter().map(|part| result_part(part, is_error)).collect::<Option<_>>()?,
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
-    // The program writes words of its own where a result is empty, and puts one that is too large into a file.
-    let is_sayable = !parts.is_empty() && written_chars(&parts) <= MAX_RESULT_CHARS;
-    is_sayable.then_some(Value::Array(parts))
+    // The program replaces an empty result by a text of its own, and writes one that is too large to a file.
+    let is_representable = !parts.is_empty() && written_chars(&parts) <= MAX_RESULT_CHARS;
+    is_representable.then_some(Value::Array(parts))
 }
 
-/// How large the texts are at most, however the program counts them.
+/// An upper bound of the texts' size, however the program counts it.
 fn written_chars(parts: &[Value]) -> usize {
     parts.iter().filter(|part| part["type"] == "text").map(|part| part.to_string().len()).sum()
 }
@@ -133,7 +133,7 @@ fn result_part(part: &Value, is_error: bool) -> Option<Value> {
     let source = &part["source"];
     match part["type"].as_str()? {
         "text" => Some(json!({ "type": "text", "text": part["text"] })),
-        // The program keeps only the texts of a failure.
+        // The program drops everything but text from an error.
         "image" if source["type"] == "base64" && !is_error => {
             Some(json!({ "type": "image", "data": source["data"], "mimeType": source["media_type"] }))
         }
@@ -141,50 +141,49 @@ fn result_part(part: &Value, is_error: bool) -> Option<Value> {
     }
 }
 
-/// The schema as it is, but for one with a choice at its root: the program would leave out the whole tool.
-fn servable<'a>(tool: &str, schema: &'a Value, losses: &mut Losses) -> Cow<'a, Value> {
+/// The schema, unchanged unless it has a choice at its root: the program would drop such a tool.
+fn without_root_choice<'a>(tool: &str, schema: &'a Value, losses: &mut Losses) -> Cow<'a, Value> {
     if ["anyOf", "oneOf", "allOf"].iter().all(|choice| schema.get(choice).is_none()) {
         return Cow::Borrowed(schema);
     }
     Cow::Owned(for_host(tool, Some(&JsonText::from_value(schema)), losses).to_value())
 }
 
-/// The name without our prefix, short enough for both; two names stay two.
+/// The name without the prefix, short enough with it; different names stay different.
 fn bare_name(name: &str, used: &mut HashSet<String>) -> String {
-    let mut bare = shortened(name, MAX_NAME - PREFIX.len(), is_name_letter);
+    let mut bare = shortened(name, MAX_NAME_CHARS - PREFIX.len(), is_name_char);
     while !used.insert(bare.clone()) {
-        bare = shortened(&format!("{bare}."), MAX_NAME - PREFIX.len(), is_name_letter);
+        bare = shortened(&format!("{bare}."), MAX_NAME_CHARS - PREFIX.len(), is_name_char);
     }
     bare
 }
 
 fn entry(bare: &str, description: &str, schema: &Value) -> Value {
-    let (description, schema) = fitted(description, schema);
+    let (description, schema) = split_long_description(description, schema);
     json!({
         "name": bare,
         "description": description,
         "inputSchema": schema,
-        // Calls of one message then reach us together, not one by one.
+        // Makes the program send the calls of one message together instead of one by one.
         "annotations": { "readOnlyHint": true },
         "_meta": { "anthropic/alwaysLoad": true, "anthropic/maxResultSizeChars": MAX_RESULT_CHARS },
     })
 }
 
-/// What is too long for the description goes on in the schema's, which the program leaves alone.
-fn fitted<'a>(description: &'a str, schema: &Value) -> (Cow<'a, str>, Value) {
-    const GOES_ON: &str = " […goes on in the description of the input]";
-    // The program counts UTF-16 units; no character has more bytes than four times those, nor fewer.
+/// Moves the rest of a long description into the schema's description, which the program does not truncate.
+fn split_long_description<'a>(description: &'a str, schema: &Value) -> (Cow<'a, str>, Value) {
+    const CONTINUED: &str = " […continued in the description of the input schema]";
+    // The program counts UTF-16 code units.
     if description.encode_utf16().count() <= MAX_DESCRIPTION {
         return (description.into(), schema.clone());
     }
     let mut units = 0;
-    let room = MAX_DESCRIPTION - GOES_ON.encode_utf16().count();
-    let fits = |(_, letter): &(usize, char)| {
-        units += letter.len_utf16();
+    let room = MAX_DESCRIPTION - CONTINUED.encode_utf16().count();
+    let fits = |(_, ch): &(usize, char)| {
+        units += ch.len_utf16();
         units <= room
     };
-    let end =
-        description.char_indices().take_while(fits).last().map_or(0, |(at, letter)| at + letter.len_utf8());
+    let end = description.char_indices().take_while(fits).last().map_or(0, |(at, ch)| at + ch.len_utf8());
     let (first, rest) = description.split_at(end);
     let mut schema = schema.clone();
     if let Some(root) = schema.as_object_mut() {
@@ -192,9 +191,9 @@ fn fitted<'a>(description: &'a str, schema: &Value) -> (Cow<'a, str>, Value) {
         let joined = said.map_or_else(|| rest.to_owned(), |said| format!("{rest}\n\n{said}"));
         root.insert("description".to_owned(), Value::from(joined));
     }
-    (format!("{first}{GOES_ON}").into(), schema)
+    (format!("{first}{CONTINUED}").into(), schema)
 }
 
-fn is_name_letter(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
+fn is_name_char(ch: char) -> bool {
+    ch.is_ascii_alphanumeric() || matches!(ch, '_' | '-')
 }

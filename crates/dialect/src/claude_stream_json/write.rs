@@ -1,5 +1,5 @@
-//! Lines for the program. Each is one JSON object without a line end; one broken line would end the program, so all
-//! of them are made here.
+//! Writes the lines for the program, each one JSON object without a newline. An invalid line would make the program
+//! exit, so all lines are built here.
 
 use serde_json::{Value, json};
 
@@ -11,34 +11,34 @@ use super::{PREFIX, SERVER};
 pub struct Opening {
     /// The system prompt.
     pub system: SystemPrompt,
-    /// Bare names that a model may use for tools of ours.
+    /// Tool names that the model may use without the prefix.
     pub aliases: Vec<String>,
-    /// The schema an answer must follow.
+    /// The JSON schema of the answer.
     pub schema: Option<Value>,
 }
 
-/// What the model is told above the conversation.
+/// The system prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum SystemPrompt {
-    /// The program's own.
+    /// The program's default prompt.
     #[default]
-    Own,
-    /// The program's own and this after it.
+    Default,
+    /// The default prompt with this text appended.
     Append(String),
-    /// This instead of the program's own; may be nothing.
+    /// This text instead of the default prompt; may be empty.
     Replace(Vec<String>),
 }
 
-/// The first line of a process.
+/// The `initialize` request, the first line of a process.
 pub fn initialize(id: &RequestId, opening: &Opening) -> String {
     let mut request = json!({
         "subtype": "initialize",
         "sdkMcpServers": [SERVER],
-        // A call may wait as long as the client likes, in the foreground.
+        // A call may wait as long as the client needs, in the foreground.
         "sdkMcpServerConfigs": { SERVER: { "timeout": MAX_CALL_WAIT_MS, "disableAutoBackground": true } },
     });
     match &opening.system {
-        SystemPrompt::Own => {}
+        SystemPrompt::Default => {}
         SystemPrompt::Append(text) => request["appendSystemPrompt"] = json!(text),
         SystemPrompt::Replace(parts) if parts.is_empty() => request["systemPrompt"] = json!([""]),
         SystemPrompt::Replace(parts) => request["systemPrompt"] = json!(parts),
@@ -53,7 +53,7 @@ pub fn initialize(id: &RequestId, opening: &Opening) -> String {
     control(id, &request)
 }
 
-/// The longest a call may wait at the program: the largest time its timers take, 24 days.
+/// The longest time a call may wait: the maximum of the program's timers, about 24 days.
 pub const MAX_CALL_WAIT_MS: u64 = 2_147_483_647;
 
 /// A user line that the model answers.
@@ -61,8 +61,8 @@ pub fn user(uuid: &str, content: &Value) -> String {
     user_line(uuid, content).to_string()
 }
 
-/// A user line that only becomes history. The program confirms it by a result without turns, and until then the next
-/// line must wait: user lines are queued and assistant lines are not.
+/// A user line that only adds to the history. The program confirms it with a result of 0 turns. The next line must wait
+/// for that, because user lines are queued and assistant lines are not.
 pub fn quiet_user(uuid: &str, content: &Value) -> String {
     let mut line = user_line(uuid, content);
     line["shouldQuery"] = json!(false);
@@ -75,13 +75,13 @@ fn user_line(uuid: &str, content: &Value) -> Value {
         "session_id": "",
         "parent_tool_use_id": null,
         "uuid": uuid,
-        // Newer programs then take the text as it is; older ones do so for other reasons, see `conversation`.
+        // Newer versions then take the text literally; for older ones see `script`.
         "client_composed": true,
         "message": { "role": "user", "content": content },
     })
 }
 
-/// What the assistant said earlier. Every such line has an id of its own, or the program takes two messages for one.
+/// An assistant message of the history. Each needs its own id, or the program merges two messages into one.
 pub fn assistant(uuid: &str, model: &str, content: &Value) -> String {
     let id = uuid.replace('-', "");
     json!({
@@ -103,7 +103,7 @@ pub fn assistant(uuid: &str, model: &str, content: &Value) -> String {
     .to_string()
 }
 
-/// Answers a request of the program.
+/// Responds to a control request.
 pub fn answer(id: &RequestId, response: &Value) -> String {
     json!({
         "type": "control_response",
@@ -112,12 +112,12 @@ pub fn answer(id: &RequestId, response: &Value) -> String {
     .to_string()
 }
 
-/// Answers a message to a tool server.
+/// Responds to a message for an MCP server.
 pub fn answer_tool_server(id: &RequestId, message: &Value) -> String {
     answer(id, &json!({ "mcp_response": message }))
 }
 
-/// Refuses a request of the program.
+/// Rejects a control request.
 pub fn refuse(id: &RequestId, why: &str) -> String {
     json!({
         "type": "control_response",
@@ -126,7 +126,7 @@ pub fn refuse(id: &RequestId, why: &str) -> String {
     .to_string()
 }
 
-/// Lets a tool run. The input always stands in it: without one, some versions run the tool with nothing.
+/// Allows a tool to run. The input is always included: without it, some versions run the tool with empty input.
 pub fn allow(id: &RequestId, input: &Value, updates: &[Value], call: Option<&str>) -> String {
     let mut response = json!({ "behavior": "allow", "updatedInput": input, "updatedPermissions": updates });
     if let Some(call) = call {
@@ -135,22 +135,22 @@ pub fn allow(id: &RequestId, input: &Value, updates: &[Value], call: Option<&str
     answer(id, &response)
 }
 
-/// Keeps a tool from running.
+/// Denies a tool.
 pub fn deny(id: &RequestId, message: &str, then: AfterDenial) -> String {
     answer(id, &json!({ "behavior": "deny", "message": message, "interrupt": then == AfterDenial::EndTurn }))
 }
 
-/// What a denial does to the turn.
+/// What happens to the turn after a denial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterDenial {
-    /// The model hears of it and goes on.
-    GoOn,
-    /// The turn is over.
+    /// The model sees the denial and continues.
+    Continue,
+    /// The turn ends.
     EndTurn,
 }
 
-/// A permission update for this session only: the program would write the others into files of the host.
-pub fn for_this_session(mut update: Value) -> Value {
+/// Limits a permission update to this session: the program would write other destinations to settings files.
+pub fn session_scoped(mut update: Value) -> Value {
     if let Some(update) = update.as_object_mut() {
         update.insert("destination".to_owned(), json!("session"));
     }

@@ -1,13 +1,13 @@
-//! Whether an agent may use a tool: the operator's rules first, then a person, then the clock.
+//! Decides whether an agent may use a tool: first the operator's rules, then a person, then a timeout.
 //!
 //! ```text
-//! question ─▶ rules: deny ▶ ask ▶ allow, on parsed commands, paths and hosts ─▶ decision
-//!                └─ ask, in doubt or not covered ─▶ waits for an answer ─▶ decision
-//!                                                        └─ the time limit: denied (C4)
+//! request ─▶ rules: deny ▶ ask ▶ allow, on parsed commands, paths and hosts ─▶ decision
+//!                └─ ask, uncertain or not covered ─▶ waits for an answer ─▶ decision
+//!                                                         └─ timeout: denied (C4)
 //! ```
 //!
-//! Rules read texts. They are a fence for an agent that means well and errs, or is led astray by what it reads; they
-//! are no sandbox.
+//! Rules look at text. They guard against an agent that makes mistakes or follows injected instructions; they are not a
+//! sandbox.
 
 mod path;
 mod pattern;
@@ -22,33 +22,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use toolgate_backend::{Decider, Decision, Question};
+use toolgate_backend::{ApprovalRequest, Decider, Decision};
 
 use path::Path;
 pub use rule::{Rule, RuleError, Verdict};
 pub use rules::Rules;
 use rules::Ruling;
 
-/// Questions that wait at a time. Past it the gateway is not waiting for people any more, it is being flooded.
+/// The maximum number of requests that wait at a time. More than this is a flood, not work for people.
 pub const MAX_WAITING: usize = 1_000;
 
-/// How the operator decides.
+/// The approval settings.
 #[derive(Clone, Debug)]
 pub struct ApprovalConfig {
-    /// How long a question waits for an answer.
+    /// How long a request waits for an answer.
     pub timeout: Duration,
-    /// What is decided without a person.
+    /// Rules that decide without a person.
     pub rules: Rules,
 }
 
 impl Default for ApprovalConfig {
-    /// No rules, and ten minutes for a person.
+    /// No rules, and ten minutes for a person to answer.
     fn default() -> Self {
         Self { timeout: Duration::from_mins(10), rules: Rules::default() }
     }
 }
 
-/// Decides for the agents of this gateway.
+/// Decides on the approval requests of this gateway's agents.
 #[derive(Clone, Debug)]
 pub struct Approvals {
     config: Arc<ApprovalConfig>,
@@ -57,73 +57,70 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Decides by these rules.
+    /// Decides by this configuration.
     pub fn new(config: ApprovalConfig) -> Self {
         Self { config: Arc::new(config), waiting: Arc::default(), workdir: None }
     }
 
-    /// The same for an agent that works in this folder: relative paths start there.
+    /// The same for an agent with this working directory, which relative paths start from.
     #[must_use]
     pub fn in_folder(&self, workdir: &std::path::Path) -> Self {
         Self { workdir: workdir.to_str().map(Path::read), ..self.clone() }
     }
 
-    /// Waits until somebody answers or the time is over. // C4
-    async fn wait(self, question: Question, why: String) -> Decision {
-        let Some(_place) = Place::take(&self.waiting) else {
+    /// Waits for an answer, and denies the request when the timeout expires (C4).
+    async fn wait(self, request: ApprovalRequest, why: String) -> Decision {
+        let Some(_slot) = WaitingSlot::take(&self.waiting) else {
             tracing::warn!(
-                tool = question.tool,
-                session = question.session,
-                "too many questions wait: denied"
+                tool = request.tool,
+                session = request.session,
+                "denied a tool use: too many requests are waiting"
             );
             return deny(format!(
-                "Denied: {why}, and {MAX_WAITING} other questions wait for a person already. Try again later."
+                "Permission denied: {why}, and {MAX_WAITING} other requests are already waiting for a person. Try again later."
             ));
         };
         let timeout = self.config.timeout;
-        tracing::info!(
-            tool = question.tool,
-            session = question.session,
-            why,
-            "a question waits for an answer"
-        );
+        tracing::info!(tool = request.tool, session = request.session, why, "a tool use waits for approval");
         tokio::time::sleep(timeout).await;
         tracing::warn!(
-            tool = question.tool,
-            session = question.session,
+            tool = request.tool,
+            session = request.session,
             why,
-            "nobody answered in time: denied"
+            "denied a tool use: nobody answered in time"
         );
         deny(format!(
-            "Denied: {why}, and nobody answered within {timeout:?}. Do not try it again in another form; go on \
-             without it, or say what you need it for."
+            "Permission denied: {why}, and nobody answered within {timeout:?}. Do not retry it in another form. Continue \
+             without it, or explain what you need it for."
         ))
     }
 }
 
 impl Decider for Approvals {
-    fn decide(&self, question: Question) -> BoxFuture<'static, Decision> {
-        let ruling = self.config.rules.judge(&question.tool, &question.input, self.workdir.as_ref());
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
+        let ruling = self.config.rules.judge(&request.tool, &request.input, self.workdir.as_ref());
         let why = match ruling {
             Ruling::Decided(rule) => match rule.verdict {
                 Verdict::Allow => {
-                    tracing::info!(tool = question.tool, session = question.session, %rule, "allowed by a rule");
+                    tracing::info!(tool = request.tool, session = request.session, %rule, "allowed by a rule");
                     return decided(Decision::Allow { input: None, updates: Vec::new() });
                 }
                 Verdict::Deny => {
-                    tracing::info!(tool = question.tool, session = question.session, %rule, "denied by a rule");
+                    tracing::info!(tool = request.tool, session = request.session, %rule, "denied by a rule");
                     return decided(deny(format!(
-                        "Denied by the operator's rule `{rule}`. Do not try it again in another form."
+                        "Permission denied by the operator's rule `{rule}`. Do not retry it in another form."
                     )));
                 }
-                Verdict::Ask => format!("the operator's rule `{rule}` asks a person first"),
+                Verdict::Ask => format!("the operator's rule `{rule}` requires a person's approval"),
             },
-            Ruling::InDoubt(rule) => {
-                format!("it cannot be told beforehand whether the operator's rule `{rule}` forbids it")
+            Ruling::Uncertain(rule) => {
+                format!(
+                    "the operator's rule `{rule}` may forbid it, which cannot be determined before it runs"
+                )
             }
-            Ruling::NotCovered => format!("no rule of the operator covers this use of {}", question.tool),
+            Ruling::NotCovered => format!("no rule of the operator covers this use of {}", request.tool),
         };
-        Box::pin(self.clone().wait(question, why))
+        Box::pin(self.clone().wait(request, why))
     }
 }
 
@@ -135,10 +132,10 @@ fn deny(message: String) -> Decision {
     Decision::Deny { message, interrupt: false }
 }
 
-/// A place among those who wait; given back when the question is answered or withdrawn.
-struct Place(Arc<AtomicUsize>);
+/// A slot among the waiting requests, released when the request is answered or withdrawn.
+struct WaitingSlot(Arc<AtomicUsize>);
 
-impl Place {
+impl WaitingSlot {
     fn take(waiting: &Arc<AtomicUsize>) -> Option<Self> {
         let taken = waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
             (count < MAX_WAITING).then_some(count + 1)
@@ -147,7 +144,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for WaitingSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

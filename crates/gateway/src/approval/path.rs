@@ -1,6 +1,6 @@
-//! Paths as texts: `.` and `..` are taken out, nothing is looked up on the disk. A symbolic link is what its name says.
+//! Lexical paths: `.` and `..` are resolved as text, without looking at the disk or following symbolic links.
 
-/// A path, or a pattern of paths.
+/// A path or a path pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     root: Root,
@@ -12,16 +12,16 @@ pub(super) struct Path {
 pub(super) enum Root {
     /// `/`.
     Top,
-    /// `~`, or `~name`.
+    /// `~` or `~name`.
     Home(String),
-    /// The working folder.
+    /// The working directory.
     Here,
-    /// So many folders above the working folder, wherever that is.
+    /// This many levels above the working directory.
     Above(usize),
 }
 
 impl Path {
-    /// Reads a path as a program would, without following links.
+    /// Parses a path without following links.
     pub(super) fn read(text: &str) -> Self {
         let (root, rest) = if let Some(rest) = text.strip_prefix('/') {
             (Root::Top, rest)
@@ -36,7 +36,7 @@ impl Path {
         path
     }
 
-    /// The same path from the top, where the working folder is known.
+    /// The absolute path, if the working directory is known.
     pub(super) fn within(&self, workdir: Option<&Path>) -> Self {
         let (Some(workdir), Root::Here | Root::Above(_)) = (workdir, &self.root) else { return self.clone() };
         let mut path = workdir.clone();
@@ -47,7 +47,7 @@ impl Path {
         path
     }
 
-    /// True for a pattern that begins with `**`.
+    /// True for a pattern that starts with `**`.
     pub(super) fn begins_anywhere(&self) -> bool {
         self.root == Root::Here && self.segments.first().is_some_and(|segment| segment == "**")
     }
@@ -75,7 +75,7 @@ impl Path {
             return;
         }
         match &mut self.root {
-            // The folder above the top is the top.
+            // The parent of `/` is `/`.
             Root::Top => {}
             Root::Home(home) => home.push_str("/.."),
             Root::Above(levels) => *levels += 1,

@@ -1,9 +1,9 @@
-//! What the argument of a rule matches: a command's words, a path, the host of an address.
+//! Matches the argument of a rule: the words of a command, a path, or the host of a URL.
 
 use super::path::{Path, Root};
 use super::shell::{Line, Reading, Word};
 
-/// Whether something matches. What a shell or a program decides only when it runs may match.
+/// Whether something matches. `Maybe` is for what only the shell or program decides at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Match {
     No,
@@ -19,14 +19,15 @@ impl Match {
 
 /// How strictly names are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Care {
-    /// As they are written: for what is allowed.
-    Exactly,
-    /// Letter case and a program's folder apart, since a system may not tell them apart: for what is not.
-    Broadly,
+pub(super) enum Comparison {
+    /// As written. For allow rules.
+    Exact,
+    /// Ignoring letter case and a program's directory, because the system may treat them as equal. For ask and deny
+    /// rules.
+    Loose,
 }
 
-/// `git status:*`: words of a command, then nothing more or anything.
+/// `git status:*`: the first words of a command, and whether more may follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommandPattern {
     words: Vec<String>,
@@ -40,7 +41,7 @@ enum End {
 }
 
 impl CommandPattern {
-    /// Reads `git status:*`, `git log *` or `npm test`; the error says what to write.
+    /// Parses `git status:*`, `git log *` or `npm test`. The error says what to write.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         let (text, end) = match text.strip_suffix(":*") {
             Some(beginning) => (beginning, End::Open),
@@ -49,36 +50,36 @@ impl CommandPattern {
                 None => (text, End::Closed),
             },
         };
-        // A `*` stands for any letters of a word here, so it is kept from the shell's own reading.
+        // A `*` inside a word is a wildcard of the rule, so it is hidden from the shell reader.
         let line = Line::read(&text.replace('*', STAR));
         let [command] = line.commands.as_slice() else {
-            return Err("it takes the words of one command: write a rule for each command");
+            return Err("expected a single command: write one rule per command");
         };
         let is_plain = line.unclear.is_none()
             && command.assignments.is_empty()
             && command.files.is_empty()
             && command.words.iter().all(|word| word.reading == Reading::Exact);
         if !is_plain {
-            return Err("it takes plain words, without variables, redirections or other signs of the shell");
+            return Err("expected plain words, without variables, redirections or other shell syntax");
         }
         let words = command.words.iter().map(|word| word.text.replace(STAR, "*")).collect();
         Ok(Self { words, end })
     }
 
-    /// Compares with a command's words.
-    pub(super) fn matches(&self, words: &[Word], care: Care) -> Match {
+    /// Compares the pattern with a command's words.
+    pub(super) fn matches(&self, words: &[Word], comparison: Comparison) -> Match {
         for (at, pattern) in self.words.iter().enumerate() {
             let Some(word) = words.get(at) else { return Match::No };
-            // The shell may make several words of it, or none.
+            // The shell may expand it to several words, or to none.
             if word.reading == Reading::Open {
                 return Match::Maybe;
             }
-            let is_same = match care {
-                Care::Broadly if at == 0 => {
+            let is_same = match comparison {
+                Comparison::Loose if at == 0 => {
                     let name = word.text.rsplit('/').next().unwrap_or_default();
-                    glob_broadly(pattern, &word.text) || glob_broadly(pattern, name)
+                    glob_loosely(pattern, &word.text) || glob_loosely(pattern, name)
                 }
-                Care::Exactly | Care::Broadly => glob(pattern, &word.text),
+                Comparison::Exact | Comparison::Loose => glob(pattern, &word.text),
             };
             if !is_same {
                 return Match::No;
@@ -93,18 +94,18 @@ impl CommandPattern {
         }
     }
 
-    /// How many words it names.
+    /// The number of words in the pattern.
     pub(super) fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// True where it names every word.
+    /// True if no further words may follow.
     pub(super) fn is_closed(&self) -> bool {
         self.end == End::Closed
     }
 }
 
-/// Stands for `*` while a pattern is read; no shell gives it a meaning.
+/// Replaces `*` while a pattern is read; it has no meaning in any shell.
 const STAR: &str = "\u{e000}";
 
 /// `src/**`, `/etc/*`, `~/.ssh/**`, `**/.env`.
@@ -116,28 +117,28 @@ pub(super) struct PathPattern {
 impl PathPattern {
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
-            return Err("it takes a path, as in `src/**`");
+            return Err("expected a path, as in `src/**`");
         }
         if text.split('/').any(|segment| segment == "..") {
-            return Err("a path in a rule has no `..`: write the folder that is meant");
+            return Err("a rule's path must not contain `..`: write the folder it leads to");
         }
         if text.split('/').any(|segment| segment.contains("**") && segment != "**") {
-            return Err("`**` stands alone between slashes, as in `src/**/*.rs`");
+            return Err("`**` must be a whole path segment, as in `src/**/*.rs`");
         }
         Ok(Self { path: Path::read(text) })
     }
 
-    /// Compares with a path. A pattern without a beginning starts at the working folder; one that begins with `**`
+    /// Compares the pattern with a path. A relative pattern starts at the working directory; one that starts with `**`
     /// matches anywhere.
-    pub(super) fn matches(&self, path: &Path, workdir: Option<&Path>, care: Care) -> Match {
-        if self.compare(path, workdir, care, Below::Not) {
+    pub(super) fn matches(&self, path: &Path, workdir: Option<&Path>, comparison: Comparison) -> Match {
+        if self.compare(path, workdir, comparison, Below::Not) {
             return Match::Yes;
         }
-        let may_lead_there = care == Care::Broadly && self.may_meet_at_home(path, workdir);
+        let may_lead_there = comparison == Comparison::Loose && self.may_meet_at_home(path, workdir);
         if may_lead_there { Match::Maybe } else { Match::No }
     }
 
-    /// Where `~` leads is the shell's knowledge: a path with it may be one without it.
+    /// Only the shell knows what `~` expands to, so a path with `~` may equal one without.
     fn may_meet_at_home(&self, path: &Path, workdir: Option<&Path>) -> bool {
         if self.path.begins_anywhere() {
             return false;
@@ -147,7 +148,7 @@ impl PathPattern {
             (Root::Home(_), Root::Top) => {
                 let anywhere: Vec<String> =
                     std::iter::once("**".to_owned()).chain(pattern.segments().iter().cloned()).collect();
-                segments(&anywhere, path.segments(), Care::Broadly, Below::Not)
+                segments(&anywhere, path.segments(), Comparison::Loose, Below::Not)
             }
             (Root::Top | Root::Here | Root::Above(_), Root::Home(_)) => true,
             (Root::Home(one), Root::Home(other)) => one != other,
@@ -156,30 +157,30 @@ impl PathPattern {
         }
     }
 
-    /// True if something below this folder may match.
+    /// True if a path below this folder may match.
     pub(super) fn may_match_below(&self, folder: &Path, workdir: Option<&Path>) -> bool {
-        self.compare(folder, workdir, Care::Broadly, Below::Too)
+        self.compare(folder, workdir, Comparison::Loose, Below::Too)
     }
 
-    fn compare(&self, path: &Path, workdir: Option<&Path>, care: Care, below: Below) -> bool {
+    fn compare(&self, path: &Path, workdir: Option<&Path>, comparison: Comparison, below: Below) -> bool {
         let path = path.within(workdir);
         if self.path.begins_anywhere() {
-            return segments(self.path.segments(), path.segments(), care, below);
+            return segments(self.path.segments(), path.segments(), comparison, below);
         }
         let pattern = self.path.within(workdir);
-        pattern.root() == path.root() && segments(pattern.segments(), path.segments(), care, below)
+        pattern.root() == path.root() && segments(pattern.segments(), path.segments(), comparison, below)
     }
 }
 
-/// Whether what stands below a folder counts as the folder.
+/// Whether a match of anything below a folder counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Below {
     Not,
     Too,
 }
 
-/// Compares segment by segment; `**` stands for any number of them. Quadratic at worst, and never worse.
-fn segments(pattern: &[String], path: &[String], care: Care, below: Below) -> bool {
+/// Compares segment by segment; `**` matches any number of segments. At worst quadratic.
+fn segments(pattern: &[String], path: &[String], comparison: Comparison, below: Below) -> bool {
     // reached[i]: the first i segments of the pattern match the path so far.
     let mut reached = vec![false; pattern.len() + 1];
     reached[0] = true;
@@ -192,7 +193,7 @@ fn segments(pattern: &[String], path: &[String], care: Care, below: Below) -> bo
             }
             if part == "**" {
                 next[at] = true;
-            } else if same_segment(part, segment, care) {
+            } else if same_segment(part, segment, comparison) {
                 next[at + 1] = true;
             }
         }
@@ -213,10 +214,10 @@ fn skip_double_stars(pattern: &[String], reached: &mut [bool]) {
     }
 }
 
-fn same_segment(pattern: &str, segment: &str, care: Care) -> bool {
-    match care {
-        Care::Exactly => glob(pattern, segment),
-        Care::Broadly => glob_broadly(pattern, segment),
+fn same_segment(pattern: &str, segment: &str, comparison: Comparison) -> bool {
+    match comparison {
+        Comparison::Exact => glob(pattern, segment),
+        Comparison::Loose => glob_loosely(pattern, segment),
     }
 }
 
@@ -226,7 +227,7 @@ pub(super) struct DomainPattern(String);
 
 impl DomainPattern {
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        const FORM: &str = "it takes a host, as in `domain:example.com` or `domain:*.example.com`";
+        const FORM: &str = "expected a host, as in `domain:example.com` or `domain:*.example.com`";
         let host = text.strip_prefix("domain:").ok_or(FORM)?;
         let name = host.strip_prefix("*.").unwrap_or(host);
         let is_host = name.bytes().all(|letter| {
@@ -238,7 +239,7 @@ impl DomainPattern {
         Ok(Self(host.to_ascii_lowercase()))
     }
 
-    /// Compares with an address.
+    /// Compares the pattern with a URL.
     pub(super) fn matches(&self, address: &str) -> Match {
         let Some(host) = host_of(address) else { return Match::Maybe };
         match self.0.strip_prefix("*.") {
@@ -248,7 +249,7 @@ impl DomainPattern {
     }
 }
 
-/// The host of a plain web address. Programs differ in how they read odd ones, so odd ones have none.
+/// The host of a plain web URL. Programs parse unusual URLs differently, so those have none.
 fn host_of(address: &str) -> Option<String> {
     let lower = address.to_ascii_lowercase();
     let rest = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://"))?;
@@ -265,11 +266,11 @@ fn host_of(address: &str) -> Option<String> {
     (!host.is_empty()).then(|| host.to_owned())
 }
 
-fn glob_broadly(pattern: &str, text: &str) -> bool {
+fn glob_loosely(pattern: &str, text: &str) -> bool {
     glob(&pattern.to_lowercase(), &text.to_lowercase())
 }
 
-/// `*` stands for any letters, all else for itself.
+/// `*` matches any text, everything else matches itself.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();

@@ -7,13 +7,13 @@ use toolgate_backend::nearest;
 
 use super::pattern::{CommandPattern, DomainPattern, PathPattern, glob};
 
-/// Tools that read a file or a folder: a rule on `Read` holds for all of them.
+/// Tools that read a file or folder. A rule for `Read` applies to all of them.
 pub(super) const READING_TOOLS: &[&str] = &["Read", "Grep", "Glob", "LS", "NotebookRead"];
 
-/// Tools that change a file: a rule on `Edit` holds for all of them.
+/// Tools that change a file. A rule for `Edit` applies to all of them.
 pub(super) const EDITING_TOOLS: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit"];
 
-/// The agent's own tools, to recognise slips. Others may exist: names are an open set.
+/// The agent's built-in tools, to detect typos. Other names are valid too.
 const KNOWN_TOOLS: &[&str] = &[
     "Bash",
     "Read",
@@ -39,7 +39,7 @@ const KNOWN_TOOLS: &[&str] = &[
 const VERDICTS: [(&str, Verdict); 3] =
     [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)];
 
-/// What a rule decides, from the weakest to the strongest.
+/// The effect of a rule, from weakest to strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The tool runs.
@@ -59,23 +59,23 @@ pub struct Rule {
     pub(super) argument: Argument,
 }
 
-/// What a rule says beside the tool's name.
+/// The part of a rule in parentheses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Argument {
-    /// Nothing: every use of the tool.
+    /// Absent: the rule applies to every use of the tool.
     Any,
     Command(CommandPattern),
     Path(PathPattern),
     Domain(DomainPattern),
 }
 
-/// Why a text is no rule, and what to write.
+/// Why a text is not a valid rule, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct RuleError(String);
 
 impl Rule {
-    /// Reads a rule as it stands in the config.
+    /// Parses a rule of the configuration.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
         let (word, what) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -101,13 +101,13 @@ impl Rule {
         Ok(Self { text: text.to_owned(), verdict, tool: tool.to_owned(), argument })
     }
 
-    /// True for a rule on `*`: it holds for what no other rule covers.
-    pub(super) fn is_for_the_rest(&self) -> bool {
+    /// True for a rule for `*`, which applies to what no other rule covers.
+    pub(super) fn is_fallback(&self) -> bool {
         self.tool == "*"
     }
 
-    /// True if the rule is about this tool.
-    pub(super) fn is_about(&self, tool: &str) -> bool {
+    /// True if the rule applies to this tool.
+    pub(super) fn applies_to(&self, tool: &str) -> bool {
         match self.tool.as_str() {
             "*" => false,
             "Read" => READING_TOOLS.contains(&tool),
@@ -124,7 +124,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// `mcp__server` is every tool of the server, `mcp__server__tool` one of them.
+/// `mcp__server` matches every tool of the server, `mcp__server__tool` one of them.
 fn is_tool_of_server(name: &str, tool: &str) -> bool {
     glob(name, tool) || (!name["mcp__".len()..].contains("__") && glob(&format!("{name}__*"), tool))
 }
@@ -135,8 +135,8 @@ fn parse_verdict(word: &str) -> Result<Verdict, RuleError> {
     }
     let near = nearest(word, VERDICTS.map(|(known, _)| known)).into_iter().next();
     Err(RuleError(match near {
-        Some(near) => format!("it begins with `{word}`; did you mean `{near}`?"),
-        None => "it must begin with `allow`, `ask` or `deny`, as in `ask Bash`".to_owned(),
+        Some(near) => format!("it starts with `{word}`; did you mean `{near}`?"),
+        None => "it must start with `allow`, `ask` or `deny`, as in `ask Bash`".to_owned(),
     }))
 }
 
@@ -147,13 +147,13 @@ fn check_name(tool: &str) -> Result<(), RuleError> {
             .all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.' | '*'));
     if !is_name {
         return Err(RuleError(format!(
-            "`{tool}` is no tool's name: write it as in `Bash(git status:*)`, `mcp__server__tool` or `*`"
+            "`{tool}` is not a tool name: write it as in `Bash(git status:*)`, `mcp__server__tool` or `*`"
         )));
     }
-    // Names are an open set, so only a slip that no tool can be called is refused.
+    // Any name may exist, so only wrong letter case of a known tool is rejected.
     let meant = KNOWN_TOOLS.iter().find(|known| known.eq_ignore_ascii_case(tool) && **known != tool);
     match meant {
-        Some(meant) => Err(RuleError(format!("no tool is called `{tool}`; did you mean `{meant}`?"))),
+        Some(meant) => Err(RuleError(format!("unknown tool `{tool}`; did you mean `{meant}`?"))),
         None => Ok(()),
     }
 }
@@ -171,8 +171,8 @@ fn parse_argument(tool: &str, argument: &str) -> Result<Argument, RuleError> {
                 .collect();
             let hint = nearest(tool, with_argument).into_iter().next();
             return Err(RuleError(match hint {
-                Some(near) => format!("no tool is called `{tool}`; did you mean `{near}({argument})`?"),
-                None => format!("a rule on `{tool}` takes nothing in parentheses: write `{tool}`"),
+                Some(near) => format!("unknown tool `{tool}`; did you mean `{near}({argument})`?"),
+                None => format!("a rule for `{tool}` takes no argument: write `{tool}`"),
             }));
         }
     };

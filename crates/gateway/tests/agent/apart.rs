@@ -49,7 +49,7 @@ async fn sessions_that_read_alike_do_not_learn_what_the_others_agent_did() {
     // agent 14: all that is said is equal, and what the agent did by itself is not
     for program in programs() {
         let stage =
-            Stage::with(&program, |agent| agent.builtins = Builtins::These(vec!["Read".to_owned()])).await;
+            Stage::with(&program, |agent| agent.builtins = Builtins::Only(vec!["Read".to_owned()])).await;
         let file = stage.workdir().join("note.txt");
         let read = json!({ "file_path": file.display().to_string() });
         let mut clients = ["note-of-the-first", "note-of-the-second"].map(|note| {

@@ -17,7 +17,7 @@ const GONE: Duration = Duration::from_millis(1);
 async fn asking(program: &Path, tools: &[&str], hold: Duration) -> (Stage, People) {
     let (people, decider) = People::new();
     let stage = Stage::set(program, |setting| {
-        setting.agent.builtins = Builtins::These(tools.iter().map(|tool| (*tool).to_owned()).collect());
+        setting.agent.builtins = Builtins::Only(tools.iter().map(|tool| (*tool).to_owned()).collect());
         (setting.agent.pool.hold, setting.agent.pool.warm) = (hold, 0);
         setting.config.approvals.timeout = GONE;
         setting.surroundings.decider = Some(decider);
@@ -43,8 +43,8 @@ async fn a_late_yes_is_as_good_as_an_early_one_and_so_are_those_after_it() {
             let words = format!("go {number}");
             let (reply, ()) = tokio::join!(client.say(&stage.gate, &words), async {
                 let asked = people.asked().await;
-                assert_eq!((asked.question.tool.as_str(), &asked.question.input), ("Bash", &input));
-                assert!(!asked.question.session.is_empty());
+                assert_eq!((asked.request.tool.as_str(), &asked.request.input), ("Bash", &input));
+                assert!(!asked.request.session.is_empty());
                 asked.allow(Vec::new());
             });
             assert_eq!(reply.text, "Done.");
@@ -71,10 +71,10 @@ async fn a_question_is_there_while_the_client_holds_a_call_of_the_same_message()
             let reply = client.say(&stage.gate, "go").await;
             assert_eq!(reply.calls.len(), 1, "the client sees its own call alone");
             let first = people.asked().await;
-            assert_eq!(first.question.session, reply.session);
+            assert_eq!(first.request.session, reply.session);
             first.allow(Vec::new());
             let asked = people.asked().await;
-            assert_eq!(asked.question.session, reply.session);
+            assert_eq!(asked.request.session, reply.session);
             stage.on(says(&[Piece::Text("Done.")]));
             let made = stage.workdir().join("made/by-the-agent");
             if client_is_first {
@@ -116,7 +116,7 @@ async fn a_call_that_nobody_had_decided_when_its_process_died_is_told_as_perhaps
         assert_eq!(reply.text, "Done.");
         let results = stage.heard()[2]["content"].clone();
         assert_eq!(results.as_array().map(Vec::len), Some(2), "{results}");
-        assert!(results[0].to_string().contains("may have run or not"), "{results}");
+        assert!(results[0].to_string().contains("may or may not have run"), "{results}");
     }
 }
 
@@ -125,7 +125,7 @@ async fn a_process_with_an_open_question_makes_no_room_for_others_until_it_is_an
     for program in programs() {
         let (mut people, decider) = People::new();
         let stage = Stage::set(&program, |setting| {
-            setting.agent.builtins = Builtins::These(vec!["Bash".to_owned()]);
+            setting.agent.builtins = Builtins::Only(vec!["Bash".to_owned()]);
             // A stream begins while its request still waits for a process.
             setting.config.limits.commit_after = Duration::from_millis(100);
             (setting.agent.pool.warm, setting.agent.pool.max) = (0, 1);
@@ -152,7 +152,7 @@ async fn a_process_with_an_open_question_makes_no_room_for_others_until_it_is_an
         client.answer(&stage.gate, &[("toolu_t", "12:00")]).await;
         let results = stage.heard()[2]["content"].clone();
         assert_eq!(results.as_array().map(Vec::len), Some(2), "{results}");
-        assert!(!results.to_string().contains("may have run or not"), "{results}");
+        assert!(!results.to_string().contains("may or may not have run"), "{results}");
     }
 }
 
@@ -172,9 +172,9 @@ async fn what_is_allowed_for_the_session_is_not_asked_again_and_changes_no_file(
                 let (_, ()) = tokio::join!(asked, async {
                     let asked = people.asked().await;
                     let rules =
-                        asked.question.suggestions.iter().filter(|update| update["type"] == "addRules");
+                        asked.request.suggestions.iter().filter(|update| update["type"] == "addRules");
                     let rules: Vec<Value> = rules.cloned().collect();
-                    assert!(!rules.is_empty(), "{:?}", asked.question.suggestions);
+                    assert!(!rules.is_empty(), "{:?}", asked.request.suggestions);
                     settings = settings_files(&stage);
                     asked.allow(rules);
                 });

@@ -27,7 +27,7 @@ async fn a_session_is_known_to_its_own_key_alone() {
     for program in programs() {
         let stage = Stage::set(&program, |setting| {
             setting.config.keys = vec![key("alice"), key("bob")];
-            setting.agent.builtins = Builtins::These(vec!["Read".to_owned()]);
+            setting.agent.builtins = Builtins::Only(vec!["Read".to_owned()]);
         })
         .await;
         let note = stage.workdir().join("note.txt");

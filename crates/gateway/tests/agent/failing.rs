@@ -95,7 +95,7 @@ async fn a_missing_program_says_what_to_install() {
 #[tokio::test]
 async fn a_program_that_is_another_one_is_given_up_soon() {
     let (_, text) = told(|agent| agent.program = "/bin/false".into()).await;
-    assert!(text.contains("ended"), "{text}");
+    assert!(text.contains("exited"), "{text}");
     let (_, text) = told(|agent| agent.program = "/bin/ls".into()).await;
-    assert!(text.contains("said"), "{text}");
+    assert!(text.contains("stderr"), "{text}");
 }

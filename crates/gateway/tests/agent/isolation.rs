@@ -16,7 +16,7 @@ const MARK: &str = "leaked-marker";
 async fn files_for_a_persons_own_agent_do_not_reach_this_one() {
     // agent 29: where it works and in every folder above, with and without tools of its own
     for program in programs() {
-        for builtins in [Builtins::None, Builtins::These(vec!["Read".to_owned()])] {
+        for builtins in [Builtins::None, Builtins::Only(vec!["Read".to_owned()])] {
             let project = tempfile::tempdir().expect("a folder");
             let work = project.path().join("below/work");
             fs::create_dir_all(&work).expect("folders");

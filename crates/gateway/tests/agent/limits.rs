@@ -59,7 +59,7 @@ async fn a_full_queue_refuses_one_more_and_the_agent_works_again_afterwards() {
         let refused = answers.next().await.expect("one is answered while the others wait");
         assert_eq!(refused.status(), 429);
         let text = refused.text().await;
-        assert!(text.contains("many requests wait"), "{text}");
+        assert!(text.contains("too many requests are waiting"), "{text}");
         drop(answers);
         drop(busy);
         stage.on(says(&[Piece::Text("At last.")]));
@@ -73,7 +73,7 @@ async fn an_agent_that_has_used_up_its_steps_pauses_and_can_go_on() {
     // E4, M7
     for program in programs() {
         let stage = Stage::with(&program, |agent| {
-            agent.builtins = Builtins::These(vec!["Read".to_owned()]);
+            agent.builtins = Builtins::Only(vec!["Read".to_owned()]);
             agent.max_turns = Some(1);
         })
         .await;
@@ -96,7 +96,7 @@ async fn an_agent_that_has_used_up_its_steps_pauses_and_can_go_on() {
 async fn an_agent_that_has_spent_its_budget_ends_and_the_next_request_has_all_of_it() {
     for program in programs() {
         let stage = Stage::with(&program, |agent| {
-            agent.builtins = Builtins::These(vec!["Read".to_owned()]);
+            agent.builtins = Builtins::Only(vec!["Read".to_owned()]);
             agent.max_budget_usd = Some(0.000_01);
         })
         .await;

@@ -84,7 +84,7 @@ async fn the_model_may_change_in_the_middle_and_nothing_is_lost() {
     // agent 20: not even what the agent did by itself under the other model
     for program in programs() {
         let stage = Stage::set(&program, |setting| {
-            setting.agent.builtins = Builtins::These(vec!["Read".to_owned()]);
+            setting.agent.builtins = Builtins::Only(vec!["Read".to_owned()]);
             let via = Via::Agent(AgentName::new("claude"));
             let mut large = route("agent-large", std::slice::from_ref(&via));
             large.targets[0].model = Some("the-large-one".to_owned());

@@ -1,4 +1,4 @@
-//! People who are asked what an agent may do: each question waits until the test answers it, however long that takes.
+//! People who are asked what an agent may do: each request waits until the test answers it, however long that takes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
-use toolgate_backend::{Decider, Decision, Question};
+use toolgate_backend::{ApprovalRequest, Decider, Decision};
 
 /// The longest a test waits to be asked, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -17,9 +17,9 @@ const MANY: usize = 64;
 /// The questions of one gateway, in the order in which they come.
 pub(crate) struct People(mpsc::Receiver<Asked>);
 
-/// A question that waits for its answer.
+/// A request that waits for its answer.
 pub(crate) struct Asked {
-    pub(crate) question: Question,
+    pub(crate) request: ApprovalRequest,
     answer: oneshot::Sender<Decision>,
 }
 
@@ -30,7 +30,7 @@ impl People {
         (Self(questions), Arc::new(Asking(ask)))
     }
 
-    /// The next question.
+    /// The next request.
     pub(crate) async fn asked(&mut self) -> Asked {
         let next = tokio::time::timeout(PATIENCE, self.0.recv()).await;
         next.expect("somebody is asked in time").expect("the gateway lives")
@@ -61,7 +61,7 @@ impl Asked {
 
     /// The same, and then gives one all the same, as a late click would.
     pub(crate) async fn withdrawn(mut self) {
-        tokio::time::timeout(PATIENCE, self.is_withdrawn()).await.expect("the question is withdrawn");
+        tokio::time::timeout(PATIENCE, self.is_withdrawn()).await.expect("the request is withdrawn");
         let late = self.answer.send(Decision::Allow { input: None, updates: Vec::new() });
         assert!(late.is_err(), "a late answer goes nowhere");
     }
@@ -70,9 +70,9 @@ impl Asked {
 struct Asking(mpsc::Sender<Asked>);
 
 impl Decider for Asking {
-    fn decide(&self, question: Question) -> BoxFuture<'static, Decision> {
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
         let (answer, decision) = oneshot::channel();
-        assert!(self.0.try_send(Asked { question, answer }).is_ok(), "the test listens");
+        assert!(self.0.try_send(Asked { request, answer }).is_ok(), "the test listens");
         let nobody = Decision::Deny { message: "The test did not answer.".to_owned(), interrupt: false };
         Box::pin(async move { decision.await.unwrap_or(nobody) })
     }

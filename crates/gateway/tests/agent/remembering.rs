@@ -35,7 +35,7 @@ async fn what_the_agent_did_by_itself_is_told_to_its_successor() {
     // A11, B6
     for program in programs() {
         let stage =
-            Stage::with(&program, |agent| agent.builtins = Builtins::These(vec!["Read".to_owned()])).await;
+            Stage::with(&program, |agent| agent.builtins = Builtins::Only(vec!["Read".to_owned()])).await;
         let file = stage.workdir().join("note.txt");
         std::fs::write(&file, "the note says 42").expect("a file");
         let read = json!({ "file_path": file.display().to_string() });
@@ -70,7 +70,7 @@ async fn a_turn_that_was_cut_short_does_not_run_its_tools_again() {
     // B7
     for program in programs() {
         let stage =
-            Stage::with(&program, |agent| agent.builtins = Builtins::These(vec!["Read".to_owned()])).await;
+            Stage::with(&program, |agent| agent.builtins = Builtins::Only(vec!["Read".to_owned()])).await;
         let file = stage.workdir().join("note.txt");
         std::fs::write(&file, "the note").expect("a file");
         let read = json!({ "file_path": file.display().to_string() });

@@ -43,7 +43,7 @@ async fn a_restarted_gateway_goes_on_from_the_clients_history_hours_later() {
             let clock = Arc::new(StandingClock::default());
             let mut stage = Stage::set(&program, |setting| {
                 setting.surroundings.clock = Arc::clone(&clock) as _;
-                setting.agent.builtins = Builtins::These(vec!["Read".to_owned()]);
+                setting.agent.builtins = Builtins::Only(vec!["Read".to_owned()]);
             })
             .await;
             let note = stage.workdir().join("note.txt");

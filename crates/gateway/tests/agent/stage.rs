@@ -66,7 +66,7 @@ impl Stage {
     /// With rules for the agent's own tools.
     pub(crate) async fn with_rules(program: &Path, tools: &[&str], rules: &[&str]) -> Self {
         Self::set(program, |setting| {
-            setting.agent.builtins = Builtins::These(tools.iter().map(|tool| (*tool).to_owned()).collect());
+            setting.agent.builtins = Builtins::Only(tools.iter().map(|tool| (*tool).to_owned()).collect());
             let rules = rules.iter().map(|rule| Rule::parse(rule).expect("a rule")).collect();
             setting.config.approvals =
                 ApprovalConfig { timeout: Duration::from_millis(100), rules: Rules::new(rules) };
@@ -161,7 +161,7 @@ impl Stage {
 
     /// Where the agent works.
     pub(crate) fn workdir(&self) -> PathBuf {
-        self.setting.agent.folder()
+        self.setting.agent.working_directory()
     }
 
     /// Its private home.

@@ -1,12 +1,12 @@
-//! Rules on a command line: denied if any part of it is, allowed only if every part is and nothing is left unclear.
+//! Rules on a command line: it is denied if any part is, and allowed only if every part is and the line is clear.
 
 use serde_json::Value;
 
 use super::super::path::Path;
-use super::super::pattern::{Care, CommandPattern, Match};
+use super::super::pattern::{CommandPattern, Comparison, Match};
 use super::super::rule::{Argument, Rule, Verdict};
 use super::super::shell::{Access, Command, File, Line, Reading, Runs, Word};
-use super::{Found, Rules, care};
+use super::{Found, Rules, comparison};
 
 const TOOL: &str = "Bash";
 
@@ -18,15 +18,15 @@ impl Rules {
         };
         let mut found = Found::default();
         for rule in self.0.iter().filter(|rule| rule.verdict != Verdict::Allow) {
-            found.add(rule, reach(rule, &line, workdir));
+            found.add(rule, match_line(rule, &line, workdir));
         }
         found.allowed = self.allow_line(&line, workdir);
         found
     }
 
-    /// The rule that allows the line; one of them where several are needed.
+    /// The rule that allows the line; if several are needed, one of them.
     fn allow_line(&self, line: &Line, workdir: Option<&Path>) -> Option<&Rule> {
-        let mut allowing = self.about(TOOL).filter(|rule| rule.verdict == Verdict::Allow);
+        let mut allowing = self.rules_for(TOOL).filter(|rule| rule.verdict == Verdict::Allow);
         if let Some(rule) = allowing.find(|rule| rule.argument == Argument::Any) {
             return Some(rule);
         }
@@ -35,11 +35,11 @@ impl Rules {
         }
         let mut by = Vec::new();
         for command in &line.commands {
-            // A variable can make any program do anything (`LD_PRELOAD`, `PAGER`, `GIT_SSH_COMMAND`).
+            // A variable can change what any program does (`LD_PRELOAD`, `PAGER`, `GIT_SSH_COMMAND`).
             if !command.assignments.is_empty() {
                 return None;
             }
-            // The commands of a shell's script stand in the line as well.
+            // The commands of a script are listed in the line too.
             if !command.words.is_empty() && command.runs != Runs::Script {
                 by.push(self.allow_words(command)?);
             }
@@ -51,16 +51,16 @@ impl Rules {
     }
 
     fn allow_words(&self, command: &Command) -> Option<&Rule> {
-        self.about(TOOL).filter(|rule| rule.verdict == Verdict::Allow).find(|rule| match &rule.argument {
+        self.rules_for(TOOL).filter(|rule| rule.verdict == Verdict::Allow).find(|rule| match &rule.argument {
             Argument::Command(pattern) => {
-                pattern.matches(&command.words, Care::Exactly) == Match::Yes
+                pattern.matches(&command.words, Comparison::Exact) == Match::Yes
                     && self.covers(pattern, pattern.len(), &command.runs)
             }
             Argument::Any | Argument::Path(_) | Argument::Domain(_) => false,
         })
     }
 
-    /// True if a pattern that names so many words also says what the command runs in turn, or other rules allow that.
+    /// True if a pattern of this many words also covers what the command runs, or other rules allow that.
     fn covers(&self, pattern: &CommandPattern, named: usize, runs: &Runs) -> bool {
         match runs {
             Runs::Itself => true,
@@ -84,49 +84,49 @@ impl Rules {
         }
         let path = Path::read(&file.name.text);
         let mut allowing =
-            self.0.iter().filter(|rule| rule.verdict == Verdict::Allow && is_about(rule, file.access));
+            self.0.iter().filter(|rule| rule.verdict == Verdict::Allow && applies_to(rule, file.access));
         allowing.find(|rule| match &rule.argument {
             Argument::Any => true,
-            Argument::Path(pattern) => pattern.matches(&path, workdir, Care::Exactly) == Match::Yes,
+            Argument::Path(pattern) => pattern.matches(&path, workdir, Comparison::Exact) == Match::Yes,
             Argument::Command(_) | Argument::Domain(_) => false,
         })
     }
 }
 
-/// Whether a rule that asks or denies holds for any part of a line.
-fn reach(rule: &Rule, line: &Line, workdir: Option<&Path>) -> Match {
-    let is_on_commands = rule.is_about(TOOL);
-    let is_on_files = is_about(rule, Access::Read) || is_about(rule, Access::Write);
-    if rule.is_for_the_rest() || !(is_on_commands || is_on_files) {
+/// Whether an ask or deny rule applies to any part of a line.
+fn match_line(rule: &Rule, line: &Line, workdir: Option<&Path>) -> Match {
+    let is_on_commands = rule.applies_to(TOOL);
+    let is_on_files = applies_to(rule, Access::Read) || applies_to(rule, Access::Write);
+    if rule.is_fallback() || !(is_on_commands || is_on_files) {
         return Match::No;
     }
     if is_on_commands && rule.argument == Argument::Any {
         return Match::Yes;
     }
     let parts = line.commands.iter().map(|command| {
-        if is_on_commands { reach_command(rule, command) } else { reach_files(rule, command, workdir) }
+        if is_on_commands { match_command(rule, command) } else { match_files(rule, command, workdir) }
     });
     let certain = parts.max().unwrap_or(Match::No);
     if line.unclear.is_some() { certain.max(Match::Maybe) } else { certain }
 }
 
-fn reach_command(rule: &Rule, command: &Command) -> Match {
+fn match_command(rule: &Rule, command: &Command) -> Match {
     let Argument::Command(pattern) = &rule.argument else { return Match::No };
-    let itself = pattern.matches(&command.words, Care::Broadly);
+    let itself = pattern.matches(&command.words, Comparison::Loose);
     itself.max(match &command.runs {
         Runs::Itself | Runs::Script | Runs::Later => Match::No,
         Runs::Unknown => Match::Maybe,
-        Runs::Another(_, carried) => reach_command(rule, carried),
+        Runs::Another(_, carried) => match_command(rule, carried),
     })
 }
 
-/// A rule on paths holds for redirections, and for arguments that read like such a path.
-fn reach_files(rule: &Rule, command: &Command, workdir: Option<&Path>) -> Match {
-    let files = command.files.iter().filter(|file| is_about(rule, file.access)).map(|file| &file.name);
+/// A path rule applies to redirections and to arguments that could be such a path.
+fn match_files(rule: &Rule, command: &Command, workdir: Option<&Path>) -> Match {
+    let files = command.files.iter().filter(|file| applies_to(rule, file.access)).map(|file| &file.name);
     let Argument::Path(pattern) = &rule.argument else {
         return Match::of(rule.argument == Argument::Any && files.count() > 0);
     };
-    let compare = |text: &str| pattern.matches(&Path::read(text), workdir, care(rule.verdict));
+    let compare = |text: &str| pattern.matches(&Path::read(text), workdir, comparison(rule.verdict));
     let one = |word: &Word| {
         let behind_equals = word.text.split_once('=').map_or(Match::No, |(_, value)| compare(value));
         match word.reading {
@@ -139,10 +139,10 @@ fn reach_files(rule: &Rule, command: &Command, workdir: Option<&Path>) -> Match 
     words.max().unwrap_or(Match::No).max(unknown)
 }
 
-/// Rules on reading and writing files, as the agent's own tools do it.
-fn is_about(rule: &Rule, access: Access) -> bool {
+/// True for rules on reading or writing files.
+fn applies_to(rule: &Rule, access: Access) -> bool {
     match access {
-        Access::Read => rule.is_about("Read"),
-        Access::Write => rule.is_about("Edit") || rule.is_about("Write"),
+        Access::Read => rule.applies_to("Read"),
+        Access::Write => rule.applies_to("Edit") || rule.applies_to("Write"),
     }
 }

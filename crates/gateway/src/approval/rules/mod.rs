@@ -1,4 +1,4 @@
-//! What the rules say about one use of a tool. Deny is stronger than ask, ask than allow, whatever their order.
+//! Applies the rules to one tool use. Deny beats ask and ask beats allow, in whatever order they are written.
 
 #[cfg(test)]
 mod against_bash;
@@ -9,21 +9,21 @@ mod tests;
 use serde_json::Value;
 
 use super::path::Path;
-use super::pattern::{Care, Match};
+use super::pattern::{Comparison, Match};
 use super::rule::{Argument, EDITING_TOOLS, READING_TOOLS, Rule, Verdict};
 
-/// All rules of the operator.
+/// The operator's rules.
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Vec<Rule>);
 
-/// What the rules say.
+/// The result of applying the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ruling<'r> {
     /// This rule decides.
     Decided(&'r Rule),
-    /// Whether this rule, which does not allow, holds cannot be told before the tool runs.
-    InDoubt(&'r Rule),
-    /// No rule covers it.
+    /// Whether this ask or deny rule applies is not certain before the tool runs.
+    Uncertain(&'r Rule),
+    /// No rule applies.
     NotCovered,
 }
 
@@ -33,21 +33,21 @@ impl Rules {
         Self(rules)
     }
 
-    /// How many there are.
+    /// The number of rules.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True where there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Finds what holds for this use of a tool.
+    /// Applies the rules to this tool use.
     pub(super) fn judge(&self, tool: &str, input: &Value, workdir: Option<&Path>) -> Ruling<'_> {
         let found = match tool {
             "Bash" => self.on_command(input, workdir),
-            "WebFetch" => self.on_address(input),
+            "WebFetch" => self.on_url(input),
             _ if READING_TOOLS.contains(&tool) || EDITING_TOOLS.contains(&tool) => {
                 self.on_file(tool, input, workdir)
             }
@@ -55,33 +55,33 @@ impl Rules {
         };
         match found {
             Found { strongest: Some(rule), .. } => Ruling::Decided(rule),
-            Found { in_doubt: Some(rule), .. } => Ruling::InDoubt(rule),
+            Found { uncertain: Some(rule), .. } => Ruling::Uncertain(rule),
             Found { allowed: Some(rule), .. } => Ruling::Decided(rule),
-            Found { .. } => self.for_the_rest(),
+            Found { .. } => self.fallback(),
         }
     }
 
-    fn for_the_rest(&self) -> Ruling<'_> {
-        let rest = self.0.iter().filter(|rule| rule.is_for_the_rest());
+    fn fallback(&self) -> Ruling<'_> {
+        let rest = self.0.iter().filter(|rule| rule.is_fallback());
         rest.max_by_key(|rule| rule.verdict).map_or(Ruling::NotCovered, Ruling::Decided)
     }
 
-    fn about<'r>(&'r self, tool: &str) -> impl Iterator<Item = &'r Rule> {
-        self.0.iter().filter(move |rule| rule.is_about(tool))
+    fn rules_for<'r>(&'r self, tool: &str) -> impl Iterator<Item = &'r Rule> {
+        self.0.iter().filter(move |rule| rule.applies_to(tool))
     }
 
     fn on_name<'r>(&'r self, tool: &str) -> Found<'r> {
         let mut found = Found::default();
-        for rule in self.about(tool) {
+        for rule in self.rules_for(tool) {
             found.add(rule, Match::of(rule.argument == Argument::Any));
         }
         found
     }
 
-    fn on_address(&self, input: &Value) -> Found<'_> {
+    fn on_url(&self, input: &Value) -> Found<'_> {
         let address = input.get("url").and_then(Value::as_str);
         let mut found = Found::default();
-        for rule in self.about("WebFetch") {
+        for rule in self.rules_for("WebFetch") {
             found.add(
                 rule,
                 match &rule.argument {
@@ -99,18 +99,20 @@ impl Rules {
     fn on_file<'r>(&'r self, tool: &str, input: &Value, workdir: Option<&Path>) -> Found<'r> {
         let target = Target::of(tool, input);
         let mut found = Found::default();
-        for rule in self.about(tool) {
+        for rule in self.rules_for(tool) {
             found.add(
                 rule,
                 match &rule.argument {
                     Argument::Any => Match::Yes,
                     Argument::Path(pattern) => match &target {
                         Target::Unknown => Match::Maybe,
-                        Target::File(path) => pattern.matches(path, workdir, care(rule.verdict)),
-                        Target::Below(folder) => match pattern.matches(folder, workdir, care(rule.verdict)) {
-                            Match::No if pattern.may_match_below(folder, workdir) => Match::Maybe,
-                            certain @ (Match::No | Match::Maybe | Match::Yes) => certain,
-                        },
+                        Target::File(path) => pattern.matches(path, workdir, comparison(rule.verdict)),
+                        Target::Below(folder) => {
+                            match pattern.matches(folder, workdir, comparison(rule.verdict)) {
+                                Match::No if pattern.may_match_below(folder, workdir) => Match::Maybe,
+                                certain @ (Match::No | Match::Maybe | Match::Yes) => certain,
+                            }
+                        }
                     },
                     Argument::Command(_) | Argument::Domain(_) => Match::No,
                 },
@@ -120,12 +122,12 @@ impl Rules {
     }
 }
 
-/// What a tool on files is used on.
+/// What a file tool works on.
 enum Target {
     File(Path),
-    /// The folder and all that is in it.
+    /// The folder and everything below it.
     Below(Path),
-    /// The input does not tell.
+    /// The input does not say.
     Unknown,
 }
 
@@ -137,7 +139,7 @@ impl Target {
             "Grep" | "Glob" | "LS" => Some(text("path").unwrap_or(".")),
             _ => text("file_path"),
         };
-        // A search pattern may lead elsewhere than the folder it is given.
+        // A glob pattern may lead out of the folder.
         let leads_away = |pattern: &str| pattern.starts_with(['/', '~']) || pattern.contains("..");
         match named {
             Some(path) if path.contains(char::is_control) => Self::Unknown,
@@ -149,21 +151,21 @@ impl Target {
     }
 }
 
-/// What is allowed is compared as it is written; for the rest, more is taken to be the same.
-fn care(verdict: Verdict) -> Care {
+/// Allow rules compare exactly; ask and deny rules compare loosely, so that they rather match too much.
+fn comparison(verdict: Verdict) -> Comparison {
     match verdict {
-        Verdict::Allow => Care::Exactly,
-        Verdict::Ask | Verdict::Deny => Care::Broadly,
+        Verdict::Allow => Comparison::Exact,
+        Verdict::Ask | Verdict::Deny => Comparison::Loose,
     }
 }
 
-/// The rules found to hold.
+/// The rules that apply.
 #[derive(Debug, Default)]
 struct Found<'r> {
-    /// Of those that ask or deny.
+    /// The strongest of the ask and deny rules that apply.
     strongest: Option<&'r Rule>,
-    /// One that asks or denies and may hold.
-    in_doubt: Option<&'r Rule>,
+    /// An ask or deny rule that may apply.
+    uncertain: Option<&'r Rule>,
     allowed: Option<&'r Rule>,
 }
 
@@ -172,7 +174,7 @@ impl<'r> Found<'r> {
         match (rule.verdict, matched) {
             (_, Match::No) | (Verdict::Allow, Match::Maybe) => {}
             (Verdict::Allow, Match::Yes) => self.allowed = Some(rule),
-            (Verdict::Ask | Verdict::Deny, Match::Maybe) => self.in_doubt = Some(rule),
+            (Verdict::Ask | Verdict::Deny, Match::Maybe) => self.uncertain = Some(rule),
             (Verdict::Ask | Verdict::Deny, Match::Yes) => {
                 if self.strongest.is_none_or(|other| other.verdict < rule.verdict) {
                     self.strongest = Some(rule);

@@ -1,4 +1,4 @@
-//! Rules and what they say about tools, as tables: who would get through is the question of each row.
+//! Tables of tool uses and what the rules decide about each.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn say(rules: &Rules, tool: &str, input: &Value) -> &'static str {
             Verdict::Ask => "ask",
             Verdict::Deny => "deny",
         },
-        Ruling::InDoubt(_) => "doubt",
+        Ruling::Uncertain(_) => "doubt",
         Ruling::NotCovered => "-",
     }
 }
@@ -47,7 +47,7 @@ fn check_files(texts: &[&str], cases: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn an_allowed_beginning_allows_nothing_else() {
+fn an_allowed_prefix_allows_nothing_else() {
     check_commands(
         &["allow Bash(git status:*)", "allow Bash(ls:*)"],
         &[
@@ -109,7 +109,7 @@ fn an_allowed_beginning_allows_nothing_else() {
 }
 
 #[test]
-fn a_denied_command_is_found_wherever_it_stands() {
+fn a_denied_command_is_found_in_every_position() {
     check_commands(
         &["allow Bash", "deny Bash(rm:*)", "deny Bash(git push:*)"],
         &[
@@ -144,7 +144,7 @@ fn a_denied_command_is_found_wherever_it_stands() {
             ("sudo A=1 rm x", "deny"),
             ("git push --force", "deny"),
             ("git pull", "allow"),
-            // What may be it is not allowed.
+            // An uncertain match is not allowed.
             ("git $X", "doubt"),
             ("$X x", "doubt"),
             ("bash script.sh", "doubt"),
@@ -166,7 +166,7 @@ fn a_denied_command_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn a_program_that_runs_others_needs_leave_for_both() {
+fn a_program_that_runs_others_needs_permission_for_both() {
     check_commands(
         &[
             "allow Bash(sudo:*)",
@@ -233,7 +233,7 @@ fn a_program_that_runs_others_needs_leave_for_both() {
             ("./run; cd x", "-"),
         ],
     );
-    // The open end of a rule on a command does not reach into what a second program runs.
+    // The open end of a command rule does not cover what a second program runs.
     check_commands(&["allow Bash(sudo env:*)"], &[("sudo env rm x", "-"), ("sudo env", "allow")]);
     check_commands(
         &["allow Bash(find:*)"],
@@ -242,7 +242,7 @@ fn a_program_that_runs_others_needs_leave_for_both() {
 }
 
 #[test]
-fn patterns_of_words() {
+fn word_patterns() {
     check_commands(
         &[
             "allow Bash(npm run test)",
@@ -267,7 +267,7 @@ fn patterns_of_words() {
 }
 
 #[test]
-fn redirections_follow_the_rules_on_files() {
+fn redirections_follow_the_file_rules() {
     check_commands(
         &[
             "allow Bash(echo:*)",
@@ -296,7 +296,7 @@ fn redirections_follow_the_rules_on_files() {
 }
 
 #[test]
-fn a_path_that_is_denied_is_denied_to_commands_too() {
+fn a_denied_path_is_denied_to_commands_too() {
     check_commands(
         &["allow Bash", "deny Read(**/.env)", "deny Read(~/.ssh/**)", "ask Read(/etc/**)"],
         &[
@@ -323,7 +323,7 @@ fn a_path_that_is_denied_is_denied_to_commands_too() {
 }
 
 #[test]
-fn deny_is_stronger_than_ask_and_ask_than_allow_in_any_order() {
+fn deny_beats_ask_and_ask_beats_allow_in_any_order() {
     let mut texts = vec!["allow Bash", "ask Bash(git:*)", "deny Bash(git push:*)"];
     for _ in 0..3 {
         texts.rotate_left(1);
@@ -335,7 +335,7 @@ fn deny_is_stronger_than_ask_and_ask_than_allow_in_any_order() {
 }
 
 #[test]
-fn a_star_is_for_what_no_other_rule_covers() {
+fn a_star_rule_applies_to_what_no_other_rule_covers() {
     let from_the_manual = ["allow Bash(git status:*)", "deny Read(**/.env)", "ask *"];
     check_commands(&from_the_manual, &[("git status", "allow"), ("git push", "ask"), ("cat .env", "deny")]);
     check_files(
@@ -349,7 +349,7 @@ fn a_star_is_for_what_no_other_rule_covers() {
 }
 
 #[test]
-fn paths_are_compared_without_dots_and_from_the_working_folder() {
+fn paths_are_compared_without_dots_and_from_the_working_directory() {
     check_files(
         &[
             "allow Read(src/**)",
@@ -404,12 +404,12 @@ fn paths_are_compared_without_dots_and_from_the_working_folder() {
 }
 
 #[test]
-fn without_a_working_folder_relative_paths_stay_relative() {
+fn without_a_working_directory_relative_paths_stay_relative() {
     let rules = rules(&["allow Read(src/**)", "deny Read(**/.env)"]);
     let check = |path: &str, expected: Option<Verdict>| {
         let said = match rules.judge("Read", &json!({ "file_path": path }), None) {
             Ruling::Decided(rule) => Some(rule.verdict),
-            Ruling::InDoubt(_) | Ruling::NotCovered => None,
+            Ruling::Uncertain(_) | Ruling::NotCovered => None,
         };
         assert_eq!(said, expected, "{path}");
     };
@@ -422,7 +422,7 @@ fn without_a_working_folder_relative_paths_stay_relative() {
 }
 
 #[test]
-fn addresses_are_compared_by_their_host() {
+fn urls_are_compared_by_their_host() {
     let cases = [
         ("https://example.com/x?y#z", "allow"),
         ("http://EXAMPLE.com:8080", "allow"),
@@ -435,7 +435,7 @@ fn addresses_are_compared_by_their_host() {
         ("https://evil.com?example.com", "-"),
         ("https://bad.com/", "deny"),
         ("https://x.worse.com/", "deny"),
-        // Programs read these differently.
+        // Programs parse these differently.
         ("https://example.com@evil.com/", "doubt"),
         ("https://evil.com\\@example.com/", "doubt"),
         ("https://example.com%2eevil.com/", "doubt"),
@@ -456,7 +456,7 @@ fn addresses_are_compared_by_their_host() {
 }
 
 #[test]
-fn tools_are_named_exactly_or_by_their_server() {
+fn tools_are_matched_by_name_or_by_server() {
     let rules =
         rules(&["allow mcp__git", "deny mcp__git__push", "allow mcp__db__read_*", "ask Task", "allow Todo*"]);
     for (tool, expected) in [

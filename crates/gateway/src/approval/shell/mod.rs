@@ -1,8 +1,8 @@
-//! A shell command line taken apart into the commands it would run, without running anything.
+//! Splits a shell command line into the commands it would run, without running anything.
 //!
-//! What a shell does only at run time (variables, globs) makes a word *open*: its text is not known. What this reader
-//! does not follow for certain makes the line *unclear*, and an unclear line is never allowed by a rule on commands.
-//! Being wrong in that direction costs a question; being wrong in the other costs the machine.
+//! What the shell decides at run time (variables, globs) makes a word *open*: its text is unknown. Syntax that this
+//! reader does not support makes the line *unclear*, and a command rule never allows an unclear line. Treating a
+//! harmless line as unclear costs a question; treating a harmful line as clear costs the machine.
 
 mod lexer;
 mod nested;
@@ -13,76 +13,76 @@ mod variable;
 use lexer::Lexer;
 use nested::{Carried, Inside};
 
-/// Longer lines are not looked into.
+/// Longer lines are unclear.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// How deep commands may stand inside commands.
+/// The maximum nesting depth of commands.
 const MAX_DEPTH: usize = 16;
 
-/// What a command line would run.
+/// The commands of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
-    /// Every command, those of substitutions and scripts included.
+    /// Every command, including those in substitutions and scripts.
     pub(super) commands: Vec<Command>,
-    /// What could not be followed, if anything.
+    /// Why the line is unclear, if it is.
     pub(super) unclear: Option<&'static str>,
 }
 
 /// One command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Command {
-    /// Names of variables set before it; they can change what it does.
+    /// The names of variables set for it, which can change what it does.
     pub(super) assignments: Vec<String>,
-    /// The program and its arguments. Empty where there are only assignments or redirections.
+    /// The program and its arguments. Empty if there are only assignments or redirections.
     pub(super) words: Vec<Word>,
-    /// Files it reads or writes by redirection.
+    /// The files it reads or writes by redirection.
     pub(super) files: Vec<File>,
-    /// What it runs in turn.
+    /// Another command that it runs.
     pub(super) runs: Runs,
 }
 
-/// Whether a command is one that runs another.
+/// Whether a command runs another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Runs {
-    /// It does what its name says.
+    /// It runs no other command.
     #[default]
     Itself,
-    /// Another one, which begins at this word (`sudo`, `xargs`).
+    /// It runs the command that starts at this word (`sudo`, `xargs`).
     Another(usize, Box<Command>),
-    /// A script, whose commands stand in the line beside this one (`sh -c`).
+    /// It runs a script, whose commands are listed in the line (`sh -c`).
     Script,
-    /// Nothing now, but later commands may do something else because of it (`export`).
+    /// It runs nothing, but it can change what later commands do (`export`).
     Later,
-    /// Something that its words do not tell.
+    /// It runs something that its words do not show.
     Unknown,
 }
 
-/// A word after quotes are taken off.
+/// A word with its quotes removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
-    /// What is known of its text.
+    /// The known text.
     pub(super) text: String,
-    /// Whether that is all of it.
+    /// Whether the known text is complete.
     pub(super) reading: Reading,
 }
 
-/// How well a word is known.
+/// How much of a word is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// Exactly this text.
     Exact,
-    /// The shell puts something else in its place.
+    /// The shell expands it to something else.
     Open,
 }
 
-/// A file named by a redirection.
+/// A file in a redirection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {
     pub(super) access: Access,
     pub(super) name: Word,
 }
 
-/// What is done to a file.
+/// How a file is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -90,7 +90,7 @@ pub(super) enum Access {
 }
 
 impl Line {
-    /// Takes a command line apart.
+    /// Reads a command line.
     pub(super) fn read(text: &str) -> Self {
         let mut line = Self::default();
         line.add(text, 0);
@@ -98,7 +98,7 @@ impl Line {
         line
     }
 
-    /// Adds the commands of a script that stands `depth` levels inside the line.
+    /// Adds the commands of a script nested `depth` levels deep.
     fn add(&mut self, script: &str, depth: usize) {
         if script.len() > MAX_LINE_BYTES {
             return self.lose_track("it is too long");
@@ -123,7 +123,7 @@ impl Line {
         }
     }
 
-    /// Finds out what a command runs in turn.
+    /// Determines what a command runs.
     fn looked_into(&mut self, mut command: Command, depth: usize) -> Command {
         if depth > MAX_DEPTH {
             self.lose_track("its commands are nested too deeply");
@@ -145,8 +145,8 @@ impl Line {
         command
     }
 
-    /// True if a program is named from the working folder and something in the line leaves that folder:
-    /// `cd x && ./a` is not `./a`.
+    /// True if a program has a relative path and the line changes the working directory: `cd x && ./a` does not run
+    /// `./a`.
     pub(super) fn runs_from_elsewhere(&self) -> bool {
         self.moves() && self.commands.iter().any(Command::is_found_from_here)
     }
@@ -155,7 +155,7 @@ impl Line {
         self.commands.iter().any(Command::moves)
     }
 
-    /// After a `cd` nobody knows where a relative name leads.
+    /// After a `cd`, relative file names are unknown.
     fn mark_moved_files(&mut self) {
         if !self.moves() {
             return;
@@ -190,7 +190,7 @@ impl Command {
 }
 
 impl Word {
-    /// A word whose text is not known.
+    /// A word whose text is unknown.
     fn open() -> Self {
         Self { text: String::new(), reading: Reading::Open }
     }

@@ -1,39 +1,39 @@
-//! Commands that run other commands: which words are the other command, or which text is another script.
+//! Commands that run other commands: finds the words of the inner command, or the text of the script.
 
 use super::{Reading, Word, variable};
 
-/// What a command runs beside itself.
+/// What a command runs.
 #[derive(Debug)]
 pub(super) enum Inside {
     Nothing,
     /// Another command.
     Command(Carried),
-    /// A script to be read like a line of its own.
+    /// A script, to be read like a command line.
     Script(String),
-    /// Nothing, but later commands may do something else because of it.
+    /// Nothing, but it can change what later commands do.
     Later,
-    /// Something that is not followed.
+    /// Something that this reader does not support.
     Unknown,
 }
 
 /// A command among the words of another one.
 #[derive(Debug)]
 pub(super) struct Carried {
-    /// The place of its first word.
+    /// The index of its first word.
     pub(super) start: usize,
-    /// Variables set for it.
+    /// The variables set for it.
     pub(super) assignments: Vec<String>,
     pub(super) words: Vec<Word>,
 }
 
-/// A program that runs what its arguments say.
+/// A program that runs the command in its arguments.
 struct Carrier {
     name: &'static str,
-    /// Options that change neither what is run nor where. All others are not followed.
+    /// Flags that change neither what runs nor where. All others are unsupported.
     flags: &'static [&'static str],
-    /// The same, of options that take the next word as their value.
+    /// Such options that take a value in the next word.
     with_value: &'static [&'static str],
-    /// Words of its own before the command.
+    /// The number of own arguments before the command.
     own_words: usize,
     variables: Variables,
 }
@@ -80,19 +80,19 @@ const CARRIERS: &[Carrier] = &[
     Carrier::new("busybox", &[], &[]),
     Carrier::new("noglob", &[], &[]),
     Carrier::new("nocorrect", &[], &[]),
-    // zsh runs what stands behind it.
+    // zsh runs the command after it.
     Carrier::new("-", &[], &[]),
 ];
 
-/// Programs that run a script given with `-c`, which this reader can read.
+/// Shells that take a script with `-c` which this reader understands.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash"];
 
-/// Where the real ones are. A program of that name in another folder may be anything.
+/// The directories of the real shells. A program with such a name elsewhere may be anything.
 const PLACES_OF_SHELLS: &[&str] = &["", "/bin/", "/usr/bin/"];
 
-/// Programs and builtins that run what no one sees in their words, or leave how to find it to their many options.
+/// Programs and builtins whose words do not show what they run, or that have too many options to support.
 const UNKNOWN: &[&str] = &[
-    // They read scripts, some in a language of their own.
+    // These run scripts, some in their own language.
     "source",
     ".",
     "su",
@@ -114,7 +114,7 @@ const UNKNOWN: &[&str] = &[
     "vared",
     "integer",
     "float",
-    // They give names another meaning.
+    // These redefine names.
     "alias",
     "hash",
     "enable",
@@ -123,7 +123,7 @@ const UNKNOWN: &[&str] = &[
     "unsetopt",
     "zmodload",
     "autoload",
-    // They run other programs.
+    // These run other programs.
     "parallel",
     "watch",
     "script",
@@ -139,14 +139,14 @@ const UNKNOWN: &[&str] = &[
     "systemd-run",
 ];
 
-/// Builtins that set variables, for commands that come after them.
+/// Builtins that set variables for later commands.
 const SETTING: &[&str] =
     &["export", "declare", "typeset", "readonly", "local", "read", "unset", "getopts", "set"];
 
-/// Builtins that compute: a shell runs `$(a)` in the index of an array even where it stands in single quotes.
+/// Builtins that evaluate arithmetic: the shell runs `$(a)` in an array index even inside single quotes.
 const COMPUTING: &[&str] = &["test", "wait", "exit", "return", "shift", "break", "continue"];
 
-/// Looks at what a command runs.
+/// Determines what a command runs.
 pub(super) fn look(words: &[Word]) -> Inside {
     let Some((program, arguments)) = words.split_first() else { return Inside::Nothing };
     if program.reading == Reading::Open {
@@ -186,7 +186,7 @@ pub(super) fn look(words: &[Word]) -> Inside {
     }
 }
 
-/// `bash -c SCRIPT`: only with options that change nothing in how the script is read.
+/// `bash -c SCRIPT`, only with options that do not change how the script is parsed.
 fn shell(arguments: &[Word]) -> Inside {
     let exact =
         |word: &Word, known: &[&str]| word.reading == Reading::Exact && known.contains(&word.text.as_str());
@@ -196,7 +196,7 @@ fn shell(arguments: &[Word]) -> Inside {
         [flag, script, ..]
             if exact(flag, &["-c", "-lc", "-ec", "-xc", "-euc", "-uc", "-exc"])
                 && script.reading == Reading::Exact
-                // Further options may stand behind `-c`.
+                // More options may follow `-c`.
                 && !script.text.starts_with(['-', '+']) =>
         {
             Inside::Script(script.text.clone())
@@ -215,7 +215,7 @@ fn evaluated(arguments: &[Word]) -> Inside {
     Inside::Script(texts.join(" "))
 }
 
-/// `printf FORMAT …`: with `-v` it sets a variable, and zsh computes what is to be printed as a number.
+/// `printf FORMAT …`: `-v` sets a variable, and zsh evaluates arguments of numeric formats.
 fn printed(arguments: &[Word]) -> Inside {
     let Some((format, rest)) = arguments.split_first() else { return Inside::Nothing };
     let is_option = format.reading == Reading::Open || format.text.starts_with('-');
@@ -225,24 +225,24 @@ fn printed(arguments: &[Word]) -> Inside {
     if is_unknown { Inside::Unknown } else { Inside::Nothing }
 }
 
-/// `set -euo pipefail`: options that make a shell stop or talk, and nothing else.
+/// `set -euo pipefail`: options that only make the shell stop or print.
 fn is_strict(word: &Word) -> bool {
     let letters = word.text.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty());
     word.text == "pipefail"
         || letters.is_some_and(|letters| letters.chars().all(|letter| "euxo".contains(letter)))
 }
 
-/// `declare -i`, `declare -n`: values become numbers to compute, or names of other variables.
+/// `declare -i`, `declare -n`: values become arithmetic or names of other variables.
 fn gives_a_kind(word: &Word) -> bool {
     word.text.starts_with(['-', '+']) && word.text.contains(['i', 'n'])
 }
 
-/// True for what may name an element of an array, whose index is computed.
+/// True for a word that may be an array element, whose index is evaluated.
 fn may_be_computed(word: &Word) -> bool {
     word.reading == Reading::Open || word.text.contains('[')
 }
 
-/// `find … -exec COMMAND ;`. More than one command, or words that may hide one, are not followed.
+/// `find … -exec COMMAND ;`. More than one command, or open words, are unsupported.
 fn found(words: &[Word]) -> Inside {
     if words.iter().any(|word| word.reading == Reading::Open) {
         return Inside::Unknown;
@@ -252,11 +252,11 @@ fn found(words: &[Word]) -> Inside {
     let (Some(start), None) = (places.next(), places.next()) else {
         return if words.iter().any(is_exec) { Inside::Unknown } else { Inside::Nothing };
     };
-    // A `+` ends the command only behind `{}`.
+    // A `+` ends the command only after `{}`.
     let is_end =
         |at: &usize| words[*at].text == ";" || (words[*at].text == "+" && words[at - 1].text == "{}");
     let end = (start..words.len()).find(is_end).unwrap_or(words.len());
-    // The names that are found stand in the place of `{}`.
+    // `find` replaces `{}` by file names.
     let filled = |word: &Word| if word.text.contains("{}") { Word::open() } else { word.clone() };
     let words = words[start..end].iter().map(filled).collect();
     Inside::Command(Carried { start, assignments: Vec::new(), words })
@@ -282,13 +282,13 @@ fn carried(carrier: &Carrier, words: &[Word]) -> Inside {
     }
     let mut inside = words[at..].to_vec();
     if carrier.name == "xargs" {
-        // It adds what it reads.
+        // xargs appends what it reads.
         inside.push(Word::open());
     }
     Inside::Command(Carried { start: at, assignments, words: inside })
 }
 
-/// The place behind a carrier's options, if all of them are followed.
+/// The index after a carrier's options, if all of them are supported.
 fn behind_options(carrier: &Carrier, words: &[Word]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {

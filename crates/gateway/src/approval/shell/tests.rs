@@ -1,9 +1,9 @@
-//! Command lines, plain and hostile, and what they would run.
+//! Command lines, plain and hostile, and the commands found in them.
 
 use super::*;
 
-/// The commands of a line, one a line: open words in `<…>`, `->`/`<-` before files, what is run in turn behind `=>`,
-/// and at the end why the line is unclear.
+/// The commands of a line, one per line: open words in `<…>`, files after `->`/`<-`, inner commands after `=>`, and at
+/// the end why the line is unclear.
 fn shown(text: &str) -> String {
     let line = Line::read(text);
     let mut said: Vec<String> = line.commands.iter().map(show).collect();
@@ -42,7 +42,7 @@ fn check(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn commands_are_parted_as_a_shell_parts_them() {
+fn commands_are_split_like_in_a_shell() {
     check(&[
         ("git status", "git status"),
         ("  git   status  ", "git status"),
@@ -52,7 +52,7 @@ fn commands_are_parted_as_a_shell_parts_them() {
         ("a \\\n b", "a b"),
         ("a\\\n b", "a b"),
         ("a &&\\\n  b", "a; b"),
-        // Lines that are joined inside a word or a sign.
+        // Joined lines inside a word or an operator.
         ("gi\\\nt status", "git status; unclear"),
         ("ca\\\nse x in", "case x in; unclear"),
         // An escaped backslash at the end of a line joins nothing.
@@ -74,7 +74,7 @@ fn commands_are_parted_as_a_shell_parts_them() {
 }
 
 #[test]
-fn quotes_and_escapes_are_taken_off() {
+fn quotes_and_escapes_are_removed() {
     check(&[
         ("r''m x", "rm x"),
         ("'r'\"m\" x", "rm x"),
@@ -93,7 +93,7 @@ fn quotes_and_escapes_are_taken_off() {
 }
 
 #[test]
-fn what_is_run_inside_words_is_found() {
+fn commands_inside_words_are_found() {
     check(&[
         ("echo $(rm x)", "rm x; echo <>"),
         ("echo \"$(rm x)\"", "rm x; echo <>"),
@@ -112,7 +112,7 @@ fn what_is_run_inside_words_is_found() {
 }
 
 #[test]
-fn what_the_shell_fills_in_is_open() {
+fn words_that_the_shell_expands_are_open() {
     check(&[
         ("git $X", "git <>"),
         ("git ${X}", "git <>"),
@@ -172,7 +172,7 @@ fn redirections_are_files() {
 }
 
 #[test]
-fn here_documents_hide_nothing() {
+fn here_documents_hide_no_commands() {
     check(&[
         ("cat <<EOF\nrm x\nEOF\nb", "cat; b"),
         ("cat <<'EOF'\n$(rm x)\nEOF\nb", "cat; b"),
@@ -194,7 +194,7 @@ fn here_documents_hide_nothing() {
 }
 
 #[test]
-fn commands_that_run_others_show_them() {
+fn commands_run_by_other_commands_are_found() {
     check(&[
         ("sudo rm x", "sudo rm x =>[rm x]"),
         ("sudo -u root rm x", "sudo -u root rm x =>[rm x]"),
@@ -247,9 +247,9 @@ fn commands_that_run_others_show_them() {
     ]);
 }
 
-/// A shell runs `$(rm x)` in the index of an array, whatever quotes it stands in.
+/// The shell runs `$(rm x)` in an array index, however it is quoted.
 #[test]
-fn builtins_that_compute_or_set_variables_are_known() {
+fn builtins_that_evaluate_or_set_variables_are_known() {
     check(&[
         ("test -f x", "test -f x"),
         ("test -v 'a[$(rm x)]'", "test -v a[$(rm_x)] =>?"),
@@ -277,14 +277,14 @@ fn builtins_that_compute_or_set_variables_are_known() {
 }
 
 #[test]
-fn variables_before_a_command_are_seen() {
+fn assignments_before_a_command_are_found() {
     check(&[
         ("A=1 git status", "A= git status"),
         ("A=1 B+=2 git", "A= B= git"),
         ("A=1", "A="),
         ("PATH=/evil; git status", "PATH=; git status"),
         ("git A=1", "git A=1"),
-        // What the shell runs or computes when it is set or used.
+        // The shell runs or evaluates these when they are set or used.
         ("x='a[$(rm x)]'", "x=; unclear"),
         ("a[x]=1", "a[x]=; unclear"),
         ("PS4=$X", "PS4=; unclear"),
@@ -296,7 +296,7 @@ fn variables_before_a_command_are_seen() {
 }
 
 #[test]
-fn what_is_not_followed_is_unclear() {
+fn unsupported_syntax_is_unclear() {
     for text in [
         "git() { rm x; }; git status",
         "function git { rm x; }",
@@ -346,9 +346,9 @@ fn size_and_depth_are_bounded() {
     }
 }
 
-/// Whatever stands there, reading it ends and says something.
+/// Reading any text terminates and returns something.
 #[test]
-fn any_mixture_of_signs_is_read_to_its_end() {
+fn any_mixture_of_operators_is_read_to_its_end() {
     let signs = [
         "a", " ", "'", "\"", "\\", "$", "(", ")", "`", "<", ">", "&", "|", ";", "\n", "{", "}", "=", "#", "1",
     ];

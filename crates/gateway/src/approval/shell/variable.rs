@@ -1,8 +1,8 @@
-//! Variables whose value a shell runs, or computes and runs what stands in it.
+//! Variables whose value the shell executes or evaluates.
 
 use super::{Reading, Word};
 
-/// Names of scripts that a shell reads, texts that it expands, and numbers that it computes when they are set.
+/// Variables that name scripts, hold prompts that are expanded, or are evaluated as numbers when set.
 const EVALUATED: &[&str] = &[
     "BASH_ENV",
     "ENV",
@@ -40,13 +40,13 @@ const EVALUATED: &[&str] = &[
     "BAUD",
 ];
 
-/// True if the shell may run something because of `NAME=VALUE`, now or when the variable is used.
+/// True if `NAME=VALUE` may make the shell run something, now or when the variable is used.
 pub(super) fn is_evaluated(assignment: &Word) -> bool {
     let Some((name, value)) = assignment.text.split_once('=') else { return false };
     let name = name.strip_suffix('+').unwrap_or(name);
     let is_number =
         assignment.reading == Reading::Exact && value.chars().all(|letter| letter.is_ascii_digit());
-    // Behind a dollar sign in single quotes there is a command for later.
+    // A command substitution in single quotes may be evaluated later.
     name.contains('[')
         || value.contains("$(")
         || value.contains('`')

@@ -1,15 +1,15 @@
-//! Draws command lines: well-formed ones that hide `bad` where it should not run, the same with a few letters
-//! damaged, and plain mixtures of signs.
+//! Generates command lines: valid ones that hide `bad` where it must not run, damaged versions of them, and random
+//! mixtures of operators.
 
 use super::vocabulary::{
     ASSIGNMENTS, BEGINNINGS, BUILTINS, ELSEWHERE, FRAGMENTS, HIDDEN, MARKS, NOT_FOLLOWED, ODD_STARTING,
     ODD_WORDS, REDIRECTIONS, SEPARATORS, SHELLS, SIGNS, STARTING, STARTING_BUILTINS, WITH_ENV,
 };
 
-/// How deep commands stand inside commands.
+/// The maximum nesting depth of commands.
 const DEPTH: usize = 3;
 
-/// A sequence of numbers that only looks random.
+/// A pseudo-random number generator.
 pub(super) struct Draw(u64);
 
 impl Draw {
@@ -31,7 +31,7 @@ impl Draw {
     }
 }
 
-/// Draws one line.
+/// Generates one line.
 pub(super) fn draw(draw: &mut Draw) -> String {
     match draw.below(10) {
         0..=2 => script(draw, DEPTH),
@@ -187,7 +187,7 @@ fn piece(draw: &mut Draw, depth: usize) -> String {
     }
 }
 
-/// Text that stands in quotes and must stay there.
+/// Text that must stay inside its quotes.
 fn hidden(draw: &mut Draw) -> String {
     let mut text = String::new();
     for _ in 0..=draw.below(4) {
@@ -220,9 +220,9 @@ fn here_document(draw: &mut Draw) -> String {
     text + end + draw.one(&["\n", "\n", "\n", "", ")\n", ")\nbad\nE\n"])
 }
 
-/// Letters taken out, put in, doubled or replaced.
+/// Removes, inserts, doubles or replaces characters.
 fn damaged(draw: &mut Draw, line: &str) -> String {
-    // A loop with damage may have no end.
+    // A damaged loop may be endless.
     if line.contains("while") || line.contains("until") {
         return line.to_owned();
     }
@@ -262,7 +262,7 @@ fn mixture(draw: &mut Draw) -> String {
     text
 }
 
-/// As one word of a shell.
+/// Quotes a text as one shell word.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -1,5 +1,5 @@
-//! A real bash that can do no harm: it finds only programs that note down how they were started, and a few that start
-//! others. What a line made it run and write is read off afterwards.
+//! A real bash that can do no harm: its `PATH` has only programs that record how they were started, and a few that
+//! start others. Afterwards the records and the written files are read.
 
 use std::fs;
 use std::io::Read;
@@ -9,32 +9,32 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Programs that only note their arguments. `no` fails, the others succeed.
+/// Programs that only record their arguments. `no` fails, the others succeed.
 const RECORDED: &[&str] = &["ok", "no", "two", "shut", "bad", "bad2", "words"];
 
-/// Programs that start others. What they start is noted down.
+/// Programs that start others.
 const CARRIERS: &[&str] = &["bash", "sh", "env", "xargs", "nohup", "timeout", "nice", "find", "setsid"];
 
-/// Where the system keeps them.
+/// Where they are installed.
 const SYSTEM: &[&str] = &["/bin", "/usr/bin"];
 
-/// Keeps descriptor 9 open in whatever is started, so that its end is the end of them all; a line that never ends by
-/// itself runs out of processor time.
+/// Keeps descriptor 9 open in every descendant, so that it closes when all of them have ended. An endless line runs out
+/// of CPU time.
 const WRAPPER: &str = "exec 9>&1; ulimit -t 1; exec bash --norc --noprofile -c \"$1\"";
 
 /// What a line did.
 #[derive(Debug, Default)]
 pub(super) struct Happened {
-    /// Programs with their arguments.
+    /// The programs that ran.
     pub(super) ran: Vec<Run>,
-    /// Files made or changed, from the working folder.
+    /// Created or changed files, relative to the working directory.
     pub(super) wrote: Vec<String>,
 }
 
 /// One start of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Its name, with a folder where it is not the one that `PATH` leads to.
+    /// Its name, with a directory if it is not the one in `PATH`.
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
 }
@@ -62,7 +62,7 @@ impl Machine {
         machine
     }
 
-    /// Runs a line to the end of all that it starts.
+    /// Runs a line and everything it starts to the end.
     pub(super) fn run(&mut self, line: &str) -> Happened {
         fs::write(self.notes(), "").unwrap();
         let mut child = Command::new("/bin/sh")
@@ -100,7 +100,7 @@ impl Machine {
         self.folder.path().join("notes")
     }
 
-    /// Makes the working folder anew, with programs in it that are not those of `PATH`.
+    /// Recreates the working directory, with programs in it that are not in `PATH`.
     fn tidy_up(&mut self) {
         let work = self.work();
         if work.exists() {
@@ -116,7 +116,7 @@ impl Machine {
         self.untouched = listing(&work, "");
     }
 
-    /// Puts a program there that notes this name, whatever name it is started by.
+    /// Installs a program that records this name, however it is started.
     fn recorder(&self, path: &Path, name: &str) {
         let notes = self.notes();
         let status = i32::from(name == "no");
@@ -128,7 +128,7 @@ impl Machine {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Each note is the number of arguments, the program and the arguments.
+    /// Each record is the number of arguments, the program and the arguments.
     fn noted(&self) -> Vec<Run> {
         let notes = fs::read(self.notes()).unwrap();
         let text = String::from_utf8_lossy(&notes);

@@ -1,7 +1,7 @@
-//! The rules against a real bash: lines are drawn from a grammar of everything dangerous, and what the rules allow is
-//! run. Nothing may run, and no file may be written, that they do not name.
+//! Tests the rules against a real bash: generates command lines from a grammar of dangerous constructs and runs those
+//! that the rules allow. No program may run and no file may be written that the rules do not name.
 //!
-//! The draw is always the same. `RULES_LINES=100000 RULES_SEED=7` draws more and others.
+//! The lines are the same in every run. `RULES_LINES=100000 RULES_SEED=7` generates more and others.
 
 mod lines;
 mod machine;
@@ -18,10 +18,10 @@ use machine::{Happened, Machine, Run};
 const LINES: usize = 1_000;
 const SEED: u64 = 1;
 
-/// Findings that are shown, each made as short as it goes.
+/// The maximum number of violations shown, each reduced to a minimal line.
 const MAX_SHOWN: usize = 40;
 
-/// Programs are allowed by name. Of those that start others, and of builtins, each is allowed with an open end.
+/// Programs are allowed by name. Builtins and programs that run others are allowed with any arguments.
 const ALLOWING: &[&str] = &[
     "allow Bash(ok:*)",
     "allow Bash(no:*)",
@@ -56,10 +56,10 @@ const ALLOWING: &[&str] = &[
     "allow Read(in/**)",
 ];
 
-/// Everything is allowed but one program and one file.
+/// Allows everything but one program and one file.
 const DENYING: &[&str] = &["allow Bash", "deny Bash(bad:*)", "deny Edit(f)"];
 
-/// Rules, and what must never happen under them.
+/// A set of rules, and what must never happen under it.
 struct Regime {
     rules: Rules,
     is_forbidden_run: fn(&Run) -> bool,
@@ -92,7 +92,7 @@ impl Regime {
         let workdir = Path::read("/srv/project");
         match self.rules.judge("Bash", &json!({ "command": line }), Some(&workdir)) {
             Ruling::Decided(rule) => rule.verdict == Verdict::Allow,
-            Ruling::InDoubt(_) | Ruling::NotCovered => false,
+            Ruling::Uncertain(_) | Ruling::NotCovered => false,
         }
     }
 
@@ -130,13 +130,13 @@ fn nothing_runs_but_what_the_rules_allow() {
     }
     println!("seed {seed}: {lines} lines, {allowed} allowed, {eventful} of them ran something");
     assert_eq!(grave, 0, "allowed lines that did what the rules do not allow");
-    // A reader that allows nothing, or a bash that runs nothing, would pass as well.
+    // Rules that allow nothing, or a bash that runs nothing, would pass too.
     assert!(allowed > lines / 10 && eventful > lines / 20, "{allowed} allowed, {eventful} ran something");
 }
 
-/// Takes letters out for as long as the line stays allowed and harmful.
+/// Removes characters as long as the line stays allowed and harmful.
 fn shortest(machine: &mut Machine, regime: &Regime, mut line: String) -> String {
-    // With a letter less, a loop may have no end.
+    // Without a character, a loop may become endless.
     if line.contains("while") || line.contains("until") {
         return line;
     }

@@ -1,4 +1,4 @@
-//! What lines are drawn from.
+//! The parts that lines are generated from.
 
 /// Between two commands.
 pub(super) const SEPARATORS: &[&str] = &[
@@ -37,7 +37,7 @@ pub(super) const ASSIGNMENTS: &[&str] = &[
     "OPTIND='a[$(bad)]' ",
 ];
 
-/// Programs of another folder or another name.
+/// Programs in another directory or with another name.
 pub(super) const ELSEWHERE: &[&str] = &[
     "./run",
     "./run",
@@ -63,7 +63,7 @@ pub(super) const STARTING: &[&str] =
 pub(super) const STARTING_BUILTINS: &[&str] =
     &["command ok", "command", "command -v", "exec ok", "exec", "builtin", "exec -a x ok", "time ok"];
 
-/// Scripts in scripts.
+/// Nested scripts.
 pub(super) const SHELLS: &[&str] = &[
     "bash -c ok",
     "sh -c 'ok'",
@@ -77,7 +77,7 @@ pub(super) const SHELLS: &[&str] = &[
     "bash -c -x bad",
 ];
 
-/// Builtins, with what they compute and set.
+/// Builtins, with what they evaluate and set.
 pub(super) const BUILTINS: &[&str] = &[
     "echo",
     "printf",
@@ -127,11 +127,11 @@ pub(super) const ODD_STARTING: &[&str] = &[
     "xargs -a in/f ok",
 ];
 
-/// Words that are something else in another place.
+/// Words that mean something else in another position.
 pub(super) const ODD_WORDS: &[&str] =
     &["#bad", "a#bad", "if", "do", "done", "then", "in", "esac", "time", "\u{a0}", "\u{3000}bad", "é"];
 
-/// Expansions and quotes that the reader refuses.
+/// Expansions and quotes that the reader does not support.
 pub(super) const NOT_FOLLOWED: &[&str] = &[
     "$'a\\'; bad'",
     "$\"a\"",
@@ -149,7 +149,7 @@ pub(super) const NOT_FOLLOWED: &[&str] = &[
     "\"\"",
 ];
 
-/// Parts of texts in quotes.
+/// Parts of quoted text.
 pub(super) const HIDDEN: &[&str] = &[
     "; bad", " bad ", "& bad ", "| bad", "\nbad\n", "$(bad)", "`bad`", "\\", "\"", "'", "\\\"", "#", " ",
     "a", ">f", "\\\n", "(", ")", "}", "E", "\nE\n", "<<E", "$x", "\\\\", "$", "\\$", "\\`", "&&", ";;",
@@ -191,18 +191,18 @@ pub(super) const REDIRECTIONS: &[&str] = &[
     ">out/{a,b}",
 ];
 
-/// What a line is damaged with.
+/// What lines are damaged with.
 pub(super) const SIGNS: &[&str] = &[
     "'", "'", "\"", "\"", "\\", "\\", "$", "(", ")", "`", "`", "<", ">", "&", "|", ";", "\n", "{", "}", "=",
     "#", "!", "~", "*", "[", "]", "-", "1", "2", " ", "\t", "\\\n", "\\\n", "\r", "\0", "\u{a0}", "bad",
     " bad ", "\nbad\n", ",", "$(", "<(", "((", "<<", "<<-", "&>", "E",
 ];
 
-/// Pieces of plain mixtures.
+/// Parts of random mixtures.
 pub(super) const FRAGMENTS: &[&str] =
     &["ok", "ok ", "bad", "bad ", "; ok", " a ", "2>", "/dev/null", "x=", "E\n", "\nE\n", "in", "do", "done"];
 
-/// Pieces of mixtures that begin or end something.
+/// Parts of mixtures that begin or end something.
 pub(super) const BEGINNINGS: &[&str] = &[
     "for x in ",
     "; do ok",
@@ -228,7 +228,7 @@ pub(super) const BEGINNINGS: &[&str] = &[
     "\"\"",
 ];
 
-/// How a here-document is announced, and the line that ends it.
+/// The operator of a here-document and the line that ends it.
 pub(super) const MARKS: &[(&str, &str)] = &[
     ("E", "E"),
     ("E", "E"),

@@ -1,4 +1,4 @@
-//! What the shell puts in the place of something else: variables, and what commands print.
+//! Expansions: variables and command substitutions.
 
 use super::super::{Reading, Word};
 use super::{End, JOINED_LINES, Lexer, Quotes};
@@ -26,7 +26,7 @@ impl Lexer<'_> {
                 self.at += 1;
                 self.variable_in_braces();
             }
-            // Quoting with escapes of its own, and translated text.
+            // `$'…'` has its own escapes, and `$"…"` is translated.
             Some('\'' | '"') if quotes == Quotes::None => {
                 word.reading = Reading::Open;
                 self.line.lose_track("it holds quoting with a dollar sign");
@@ -42,7 +42,7 @@ impl Lexer<'_> {
                 word.reading = Reading::Open;
                 self.line.lose_track("it holds arithmetic");
             }
-            // zsh has variables behind these.
+            // zsh has special parameters after these characters.
             Some('~' | '=' | '^' | '+' | ':') => {
                 word.reading = Reading::Open;
                 word.text.push('$');
@@ -51,7 +51,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Only `${NAME}`: the longer forms can run commands.
+    /// Only `${NAME}`: other forms can run commands.
     fn variable_in_braces(&mut self) {
         while let Some(letter) = self.next() {
             match letter {
@@ -72,7 +72,7 @@ impl Lexer<'_> {
             match self.next() {
                 Some('`') => break,
                 Some('\\') => match self.next() {
-                    // Shells do not agree whether the backslash stays.
+                    // Shells disagree whether the backslash stays.
                     Some('"') if quotes == Quotes::Double => {
                         return self.line.lose_track("it holds quotes in backquotes in quotes");
                     }

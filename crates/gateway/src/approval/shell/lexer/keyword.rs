@@ -1,17 +1,17 @@
-//! Words that are no arguments: keywords of the shell, loops, variables that are set, numbers of descriptors.
+//! Words that are not arguments: keywords, loop heads, assignments and file descriptors.
 
 use super::super::{Command, Word, variable};
 use super::{Lexer, WordsToCome};
 
-/// Words that stand before a command without being one.
+/// Keywords that a command follows.
 const BEFORE_A_COMMAND: &[&str] =
     &["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "time"];
 
-/// Words that begin something this reader does not follow.
+/// Keywords of syntax that this reader does not support.
 const NOT_FOLLOWED: &[&str] =
     &["case", "esac", "function", "select", "coproc", "[[", "repeat", "foreach", "always"];
 
-/// Variables with a meaning to zsh, though they are written like anyone's own.
+/// Lower-case variables that have a meaning in zsh.
 const NAMES_OF_ZSH: &[&str] = &[
     "argv",
     "prompt",
@@ -45,7 +45,7 @@ impl Lexer<'_> {
             }
             return self.command.assignments.push(name.to_owned());
         }
-        // Only an unquoted word is one of these.
+        // Only unquoted words are keywords.
         let is_before_a_command = BEFORE_A_COMMAND.contains(&bare.as_str()) || bare == "for";
         let is_not_followed = NOT_FOLLOWED.contains(&bare.as_str());
         if (is_before_a_command || is_not_followed) && self.command != Command::default() {
@@ -61,14 +61,14 @@ impl Lexer<'_> {
     }
 
     fn argument(&mut self, bare: &str, word: Word) {
-        // zsh ends a group at a brace wherever it stands: `{ a } always { b }`.
+        // zsh ends a group at a brace in any position: `{ a } always { b }`.
         if matches!(bare, "{" | "}") {
             self.line.lose_track("a brace stands among the words of a command");
         }
         self.command.words.push(word);
     }
 
-    /// `2>` and its kind: what stands directly before the sign is no argument.
+    /// `2>` and similar: a number directly before the operator is not an argument.
     fn is_descriptor(&mut self, bare: &str) -> bool {
         let is_number = !bare.is_empty() && bare.chars().all(|letter| letter.is_ascii_digit());
         let is_variable = bare.starts_with('{') && bare.ends_with('}');
@@ -78,7 +78,7 @@ impl Lexer<'_> {
         is_number || is_variable
     }
 
-    /// `time -p a`: its options are not followed.
+    /// `time -p a`: options of `time` are unsupported.
     fn expect_no_option(&mut self, keyword: &str) {
         self.skip_blanks();
         if keyword == "time" && self.peek() == Some('-') {
@@ -86,7 +86,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// `for NAME in WORDS`: no command, but its words may hold some.
+    /// `for NAME in WORDS`: not a command itself, but its words may contain some.
     fn loop_head(&mut self) {
         const WHY: &str = "it holds a loop that is not followed";
         self.skip_blanks();
@@ -102,7 +102,7 @@ impl Lexer<'_> {
         }
         let in_at = self.at;
         self.word();
-        // `for x do a; done` and `for x { a; }` are loops as well.
+        // `for x do a; done` and `for x { a; }` are loops too.
         if self.bare(in_at) != "in" {
             return self.line.lose_track(WHY);
         }
@@ -123,7 +123,7 @@ impl Lexer<'_> {
     }
 }
 
-/// True for a variable that no program reads: those of the environment have capitals or underscores.
+/// True for a variable that no program reads: environment variables have capitals or underscores.
 fn is_harmless(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_lowercase())
         && name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
@@ -131,7 +131,7 @@ fn is_harmless(name: &str) -> bool {
         && !NAMES_OF_ZSH.contains(&name)
 }
 
-/// The name in `NAME=…`, `NAME+=…`.
+/// The name in `NAME=…` or `NAME+=…`.
 fn assigned_name(word: &str) -> Option<&str> {
     let (name, _) = word.split_once('=')?;
     let name = name.strip_suffix('+').unwrap_or(name);

@@ -1,4 +1,4 @@
-//! Reads a script letter by letter, as a POSIX shell, bash and zsh would where they agree.
+//! Reads a script character by character, following the syntax on which POSIX sh, bash and zsh agree.
 
 mod expansion;
 mod keyword;
@@ -10,7 +10,7 @@ use redirect::HereDocument;
 
 use super::{Command, Line, Reading, Word};
 
-/// A backslash at the end of a line: the two lines are one.
+/// A backslash at the end of a line joins it with the next.
 const JOINED_LINES: &str = "\\\n";
 
 pub(super) struct Lexer<'l> {
@@ -19,7 +19,7 @@ pub(super) struct Lexer<'l> {
     depth: usize,
     line: &'l mut Line,
     command: Command,
-    /// Texts to read after the end of this line (`<<EOF`).
+    /// Here-documents (`<<EOF`) whose text follows this line.
     here_documents: Vec<HereDocument>,
     words_to_come: WordsToCome,
 }
@@ -28,11 +28,11 @@ pub(super) struct Lexer<'l> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WordsToCome {
     Belong,
-    /// Behind `a &>f` a plain POSIX shell, which reads `a & >f`, begins another command.
+    /// After `a &>f`. A POSIX shell parses `a & >f` and starts another command.
     InDoubt,
 }
 
-/// What a letter stands in.
+/// The quotes around a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     None,
@@ -66,7 +66,7 @@ impl<'l> Lexer<'l> {
         }
     }
 
-    /// Reads commands up to the end of the text, or up to the parenthesis that closes them.
+    /// Reads commands up to the end of the text or the closing parenthesis.
     fn commands(&mut self, end: End) {
         if self.depth > super::MAX_DEPTH {
             self.at = self.letters.len();
@@ -117,7 +117,7 @@ impl<'l> Lexer<'l> {
         text.chars().enumerate().all(|(offset, letter)| self.letters.get(self.at + offset) == Some(&letter))
     }
 
-    /// Goes over blanks, also those that are joined lines.
+    /// Skips blanks and joined lines.
     fn skip_blanks(&mut self) {
         loop {
             match self.peek() {
@@ -128,8 +128,8 @@ impl<'l> Lexer<'l> {
         }
     }
 
-    /// Goes over the end of a line that is none. In the middle of a sign (`<\` newline `<E`) or a word it makes
-    /// something else of it, which is not followed.
+    /// Skips a joined line. Inside an operator (`<\` newline `<E`) or a word it changes the meaning, which is
+    /// unsupported.
     fn joined_lines(&mut self) {
         let is_apart =
             |letter: Option<&char>| letter.is_none_or(|letter| matches!(letter, ' ' | '\t' | '\n'));
@@ -141,7 +141,7 @@ impl<'l> Lexer<'l> {
         self.at += JOINED_LINES.len();
     }
 
-    /// What stands between two places, with its quotes, its lines joined.
+    /// The source text from `started_at`, quotes included, with joined lines removed.
     fn bare(&self, started_at: usize) -> String {
         let text: String = self.letters[started_at..self.at].iter().collect();
         text.replace(JOINED_LINES, "")
@@ -175,7 +175,7 @@ impl<'l> Lexer<'l> {
         self.inside(|lexer| lexer.commands(End::Parenthesis));
     }
 
-    /// Reads commands that stand inside another one.
+    /// Reads commands nested in another one.
     fn inside(&mut self, read: impl FnOnce(&mut Self)) {
         self.expect_no_here_document();
         let outer = take(&mut self.command);
@@ -188,19 +188,19 @@ impl<'l> Lexer<'l> {
         self.expect_no_here_document();
     }
 
-    /// Shells do not agree where the text of a here-document begins that is named on the other side of a parenthesis.
+    /// Shells disagree where a here-document begins if a parenthesis separates it from its operator.
     fn expect_no_here_document(&mut self) {
         if !self.here_documents.is_empty() {
             self.line.lose_track("a here-document and its text are parted by a parenthesis");
         }
     }
 
-    /// Reads one word; the commands inside it are added to the line.
+    /// Reads one word and adds the commands inside it to the line.
     fn word(&mut self) -> Word {
         let started_at = self.at;
         let mut word = Word { text: String::new(), reading: Reading::Exact };
         if self.peek() == Some('=') {
-            // zsh puts a program's path in the place of `=name`.
+            // zsh expands `=name` to a program's path.
             word.reading = Reading::Open;
         }
         while let Some(letter) = self.peek() {
@@ -215,7 +215,7 @@ impl<'l> Lexer<'l> {
                 '\\' if self.rest_starts_with(JOINED_LINES) => self.joined_lines(),
                 '\\' => {
                     self.at += 1;
-                    // At the very end there is nothing to escape, and it stands for itself.
+                    // At the end of the text there is nothing to escape: a literal backslash.
                     word.text.push(self.next().unwrap_or('\\'));
                 }
                 '$' => self.dollar(&mut word, Quotes::None),
@@ -231,7 +231,7 @@ impl<'l> Lexer<'l> {
                 }
             }
         }
-        // Braces on their own are a command's own arguments (`find -exec … {} \;`) or group commands.
+        // Lone braces are arguments (`find -exec … {} \;`) or group commands.
         if matches!(&self.letters[started_at..self.at], ['{'] | ['{', '}']) {
             word.reading = Reading::Exact;
         }

@@ -1,15 +1,15 @@
-//! Redirections: the files a command reads and writes, and the texts that stand below it.
+//! Redirections: the files a command reads and writes, and here-documents.
 
 use std::mem::take;
 
 use super::super::{Access, File, Reading, Word};
 use super::{End, Lexer, WordsToCome};
 
-/// A text that follows the line it is named in (`<<EOF`).
+/// A here-document (`<<EOF`), whose text follows the line.
 pub(super) struct HereDocument {
     end: String,
     tabs: Tabs,
-    /// Quoted: the text is taken as it is.
+    /// `Exact` if the delimiter is quoted: the text is not expanded.
     verbatim: Reading,
 }
 
@@ -52,7 +52,7 @@ impl Lexer<'_> {
     fn file(&mut self) {
         let mut operator = String::new();
         while let Some(letter @ ('<' | '>' | '&' | '|')) = self.peek() {
-            // `a >b |c`: the bar belongs to the operator only directly behind it.
+            // `a >b |c`: the bar belongs to the operator only directly after it.
             if letter == '|' && operator != ">" {
                 break;
             }
@@ -67,13 +67,13 @@ impl Lexer<'_> {
         if operator.starts_with('&') {
             self.words_to_come = WordsToCome::InDoubt;
         }
-        // zsh has `>!` for `>|`.
+        // zsh writes `>!` for `>|`.
         if self.peek() == Some('!') {
             self.line.lose_track("it holds a redirection that is not followed");
         }
         let started_at = self.at;
         let mut name = self.redirected_word();
-        // A quoted `~` is a name like any other.
+        // A quoted `~` is an ordinary character.
         if name.text.starts_with('~') && self.bare(started_at).contains(['\'', '"', '\\']) {
             name.reading = Reading::Open;
         }
@@ -93,7 +93,7 @@ impl Lexer<'_> {
         }
         let started_at = self.at;
         let word = self.word();
-        // What begins with a number sign is a comment.
+        // A number sign starts a comment.
         if self.at == started_at || self.letters[started_at] == '#' {
             self.line.lose_track("a redirection names no file");
         }
@@ -128,7 +128,7 @@ impl Lexer<'_> {
                     Tabs::Stripped => text.trim_start_matches('\t'),
                 };
                 ended = text == document.end;
-                // bash takes `EOF)` for the end as well where a parenthesis is open.
+                // bash also accepts `EOF)` as the end inside a parenthesis.
                 if !ended && text.starts_with(&document.end) {
                     self.line.lose_track("a here-document holds a line that begins like its end");
                 }
@@ -143,7 +143,7 @@ impl Lexer<'_> {
     }
 }
 
-/// `1`, `-` or `1-` behind `>&`.
+/// `1`, `-` or `1-` after `>&`.
 fn is_descriptor(name: &str) -> bool {
     let number = name.strip_suffix('-').unwrap_or(name);
     !name.is_empty() && number.chars().all(|letter| letter.is_ascii_digit())

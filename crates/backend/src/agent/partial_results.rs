@@ -1,5 +1,5 @@
-//! Results that come in parts (B5): while some of a turn's results are missing, those that came are kept by the calls
-//! they answer, so that the client may send only the rest, or all of them again.
+//! Partial tool results (B5): while some results of a turn are missing, the others are stored under their call ids, so
+//! the client can send only the missing ones, or all of them again.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{Block, CallId, JsonText, Message, ToolResult, ToolResults, TurnError, TurnRequest};
 use uuid::Uuid;
 
-use super::plan::{scope, written};
+use super::plan::{scope, write_messages};
 use super::pool::Pool;
 use super::records::{AgentRecord, read_messages};
 use crate::turn::Turn;
 
-/// How many incomplete turns of one conversation are completed; a client that sends in parts has one or two.
-const MAX_COMPLETED: usize = 16;
+/// How many incomplete turns of one conversation are completed. A client that sends partial results has one or two.
+const MAX_GAPS: usize = 16;
 
-/// The turn with the results that came before and were left out this time. Where some are still missing, the others
-/// are kept and the error names the calls.
+/// Adds stored results that the client left out. If some are still missing, stores the new ones and returns an error
+/// that names the missing calls.
 pub(super) async fn complete(pool: &Pool, mut turn: Turn) -> Result<Turn, TurnError> {
     let mut from = 0;
-    for _ in 0..MAX_COMPLETED {
+    for _ in 0..MAX_GAPS {
         let Some(gap) = Gap::first(from, &turn.request.messages) else { break };
         from = gap.at + 1;
-        let place = gap.place(pool, &turn);
-        let earlier = kept(pool, &turn, place).await;
+        let key = gap.key(pool, &turn);
+        let earlier = load(pool, &turn, key).await;
         let more: Vec<ToolResult> =
             earlier.into_iter().filter(|result| gap.missing.contains(&result.call)).collect();
         let missing: Vec<&CallId> =
             gap.missing.iter().filter(|call| more.iter().all(|result| result.call != **call)).collect();
         if !missing.is_empty() && gap.is_open(&turn.request.messages) {
             let error = still_missing(&missing);
-            keep(pool, &turn, &gap, place, more).await?;
+            save(pool, &turn, &gap, key, more).await?;
             return Err(error);
         }
         if more.is_empty() {
-            // The conversation went on without them, and the model is told so.
+            // The conversation went on without these results; `script` adds an error result for the model.
             continue;
         }
         let mut request = TurnRequest::clone(&turn.request);
@@ -46,12 +46,12 @@ pub(super) async fn complete(pool: &Pool, mut turn: Turn) -> Result<Turn, TurnEr
     Ok(turn)
 }
 
-/// A turn of which some results are there and some are not.
+/// A turn with some results present and some missing.
 #[derive(Debug, PartialEq)]
 struct Gap {
-    /// The assistant message that made the calls.
+    /// The index of the assistant message that made the calls.
     at: usize,
-    /// The results that are there stand in the messages up to this one.
+    /// The results present are in the messages before this index.
     end: usize,
     missing: Vec<CallId>,
 }
@@ -63,12 +63,12 @@ impl Gap {
     }
 
     fn after(at: usize, message: &Message, messages: &[Message]) -> Option<Self> {
-        let Message::Assistant(said) = message else { return None };
+        let Message::Assistant(assistant) = message else { return None };
         let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
         let rest = messages.get(at + 1..)?;
         let end = at + 1 + rest.iter().position(is_reply).unwrap_or(rest.len());
         let answered: Vec<&CallId> = results(&messages[at + 1..end]).map(|result| &result.call).collect();
-        let calls = said.content.iter().filter_map(|block| match block {
+        let calls = assistant.content.iter().filter_map(|block| match block {
             Block::ToolCall(call) => Some(&call.id),
             Block::Text(_) | Block::Refusal(_) | Block::Reasoning(_) | Block::Opaque(_) => None,
         });
@@ -76,14 +76,14 @@ impl Gap {
         (!answered.is_empty() && !missing.is_empty()).then_some(Self { at, end, missing })
     }
 
-    /// True where the conversation waits for the missing results: nothing else was said after the calls.
+    /// True if the conversation still waits for the missing results: only results follow the calls.
     fn is_open(&self, messages: &[Message]) -> bool {
         self.end == messages.len()
             && messages[self.at + 1..].iter().all(|message| matches!(message, Message::ToolResults(_)))
     }
 
-    /// Where the results of this turn are kept: after the calls, whoever else said the same.
-    fn place(&self, pool: &Pool, turn: &Turn) -> PrefixHash {
+    /// The key under which the results of this turn are stored. It depends on the conversation up to the calls.
+    fn key(&self, pool: &Pool, turn: &Turn) -> PrefixHash {
         let after = Lineage::of(&scope(turn, pool.config()), &turn.request.messages).at(self.at + 1);
         Lineage::of(&format!("results after {after}"), &[]).whole()
     }
@@ -104,47 +104,51 @@ fn results(messages: &[Message]) -> impl Iterator<Item = &ToolResult> {
     sets.flatten()
 }
 
-/// What is kept of an incomplete turn.
+/// The stored results of an incomplete turn.
 #[derive(Default, Serialize, Deserialize)]
-struct Parts {
-    /// The calls that have results, as the client names them.
+struct StoredResults {
+    /// The ids of the calls that have results, as the client names them.
     calls: Vec<String>,
-    /// The calls and their results, as the Messages API writes them: in the order of `calls`.
-    said: Vec<Value>,
+    /// The calls and their results as Messages API JSON, in the order of `calls`.
+    #[serde(rename = "said")]
+    messages: Vec<Value>,
 }
 
-async fn keep(
+async fn save(
     pool: &Pool,
     turn: &Turn,
     gap: &Gap,
-    place: PrefixHash,
+    key: PrefixHash,
     earlier: Vec<ToolResult>,
 ) -> Result<(), TurnError> {
     let messages = &turn.request.messages;
-    let Some(Message::Assistant(said)) = messages.get(gap.at) else { return Ok(()) };
+    let Some(Message::Assistant(assistant)) = messages.get(gap.at) else { return Ok(()) };
     let mut came: Vec<ToolResult> = results(&messages[gap.at + 1..gap.end]).cloned().chain(earlier).collect();
     let order = |result: &ToolResult| {
-        said.content.iter().position(|block| matches!(block, Block::ToolCall(call) if call.id == result.call))
+        assistant
+            .content
+            .iter()
+            .position(|block| matches!(block, Block::ToolCall(call) if call.id == result.call))
     };
     came.sort_by_key(order);
     let calls = came.iter().map(|result| result.call.as_str().to_owned()).collect();
     let pair = vec![messages[gap.at].clone(), Message::ToolResults(ToolResults { results: came })];
-    let parts = Parts { calls, said: written(&turn.request, pair)? };
-    let steps = serde_json::to_value(parts)
-        .map_or_else(|_| JsonText::empty_object(), |parts| JsonText::from_value(&parts));
-    // A session of its own: the conversation's last turn is still the one before.
+    let stored = StoredResults { calls, messages: write_messages(&turn.request, pair)? };
+    let steps = serde_json::to_value(stored)
+        .map_or_else(|_| JsonText::empty_object(), |stored| JsonText::from_value(&stored));
+    // A session of its own, so that this record does not count as the conversation's last turn.
     let session = Uuid::now_v7().to_string();
-    let record = AgentRecord { key: place, after: Some(place), session, steps, reply: None };
-    pool.records().keep(&turn.caller, record).await;
+    let record = AgentRecord { key: key, after: Some(key), session, steps, reply: None };
+    pool.records().save(&turn.caller, record).await;
     Ok(())
 }
 
-async fn kept(pool: &Pool, turn: &Turn, place: PrefixHash) -> Vec<ToolResult> {
-    let found = pool.records().after(&turn.caller, vec![place]).await;
+async fn load(pool: &Pool, turn: &Turn, key: PrefixHash) -> Vec<ToolResult> {
+    let found = pool.records().find_by_replies(&turn.caller, vec![key]).await;
     let Some(record) = found.into_iter().next() else { return Vec::new() };
-    let parts: Parts = serde_json::from_str(record.steps.as_str()).unwrap_or_default();
-    let messages = read_messages(&parts.said).unwrap_or_default();
-    let named = parts.calls.into_iter().zip(results(&messages));
+    let stored: StoredResults = serde_json::from_str(record.steps.as_str()).unwrap_or_default();
+    let messages = read_messages(&stored.messages).unwrap_or_default();
+    let named = stored.calls.into_iter().zip(results(&messages));
     named.map(|(call, result)| ToolResult { call: CallId::new(call), ..result.clone() }).collect()
 }
 
@@ -153,7 +157,7 @@ fn still_missing(calls: &[&CallId]) -> TurnError {
     TurnError::invalid_param(
         "messages",
         format!(
-            "messages: results are missing for the calls {}: send these; the others are kept and may be left out or sent again",
+            "messages: results are missing for the calls {}: send them; the others are stored and may be left out or sent again",
             named.join(", ")
         ),
     )

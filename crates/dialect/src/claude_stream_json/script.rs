@@ -1,7 +1,7 @@
-//! A conversation, as the Messages API writes it, cut into the lines that put it into a fresh process.
+//! Splits a conversation in Messages API JSON into the lines that load it into a fresh process.
 //!
-//! What a user says is data. The program would read `@path` and run `/command`: the first is switched off in its
-//! environment, the second by an empty text block, which is dropped before the model sees it.
+//! User text is data. The program would read `@path` and run `/command`: its environment disables the first, and an
+//! empty text block prevents the second; the program drops that block before the model sees it.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,9 +13,9 @@ use super::tools::AgentTools;
 /// A conversation for a fresh process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
-    /// What was said before, in order.
+    /// The messages before the last one, in order.
     pub history: Vec<HistoryLine>,
-    /// What the model is to answer: the content of the last user message.
+    /// The content of the last user message, which the model answers.
     pub last: Value,
 }
 
@@ -28,59 +28,58 @@ pub enum HistoryLine {
     Assistant(Value),
 }
 
-/// What stands for a call that the client left unanswered and talked on.
+/// The result of a call that the client never answered before it continued the conversation.
 const ABANDONED: &str = "The user did not run this call.";
 
-/// What stands for the result of a call of the program's own that was cut off.
-const CUT_OFF: &str =
-    "The connection was cut while this ran. It may have run or not: look before you run it again.";
+/// The result of a built-in call that was interrupted.
+const INTERRUPTED: &str = "The connection was lost while this tool was running. It may or may not have run: check before you run it again.";
 
-/// What the program did by itself: whole messages of its own history, built-in calls and their results included (B6).
+/// Messages of the program that the client never saw, built-in calls and their results included (B6).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OwnSteps {
-    /// What it really did where the client saw one assistant message, by that message's number among the assistant's.
-    pub seen: BTreeMap<usize, Vec<Value>>,
-    /// What it had done of the turn that is asked for again.
+pub struct HiddenSteps {
+    /// What the program did for each assistant message that the client saw, by the index among assistant messages.
+    pub by_reply: BTreeMap<usize, Vec<Value>>,
+    /// What the program did in an interrupted run of the last turn.
     pub unfinished: Vec<Value>,
 }
 
-/// Cuts `messages` into lines, under the names the model knows.
+/// Splits `messages` into lines, with tools under the names that the model knows.
 pub fn script(
     messages: Vec<Value>,
     tools: &AgentTools,
-    own: OwnSteps,
+    hidden: HiddenSteps,
 ) -> Result<Translated<Script>, TurnError> {
     let mut losses = Losses::default();
-    let mut whole = put_in(own.seen, renamed(messages, tools));
-    whole.extend(own.unfinished);
-    let mut turns = merged(whole, &mut losses);
-    answer_all_calls(&mut turns, &mut losses)?;
+    let mut whole = insert_hidden_steps(hidden.by_reply, normalize_blocks(messages, tools));
+    whole.extend(hidden.unfinished);
+    let mut turns = merge_turns(whole, &mut losses);
+    add_missing_results(&mut turns, &mut losses)?;
     let Some(Turn { role: Role::User, content: last }) = turns.pop() else {
         return Err(TurnError::invalid_param(
             "messages",
-            "messages: the last message must be the user's: an agent cannot continue an assistant message",
+            "messages: the last message must be a user message: an agent cannot continue an assistant message",
         ));
     };
     let history = turns.into_iter().map(|turn| match turn.role {
-        Role::User => HistoryLine::User(Value::Array(as_data(turn.content))),
+        Role::User => HistoryLine::User(Value::Array(escape_commands(turn.content))),
         Role::Assistant => HistoryLine::Assistant(Value::Array(turn.content)),
     });
-    let value = Script { history: history.collect(), last: Value::Array(as_data(last)) };
+    let value = Script { history: history.collect(), last: Value::Array(escape_commands(last)) };
     Ok(Translated { value, losses })
 }
 
-fn renamed(mut messages: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
+fn normalize_blocks(mut messages: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
     for message in &mut messages {
         if let Some(blocks) = message["content"].as_array_mut() {
             for block in blocks {
-                tidy(block, tools);
+                normalize_block(block, tools);
             }
         }
     }
     messages
 }
 
-fn put_in(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<Value> {
+fn insert_hidden_steps(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<Value> {
     if steps.is_empty() {
         return messages;
     }
@@ -105,25 +104,26 @@ fn put_in(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<V
     whole
 }
 
-/// What stands for the results of own calls that the program did not live to see. The client's own calls are those
-/// it has seen, and their results are its to send.
+/// Results for built-in calls that were interrupted. Calls in `seen` are the client's, and it sends their results.
 fn lost_results(done: &[Value], seen: &Value) -> Option<Value> {
     let blocks = |message: &Value| message["content"].as_array().cloned().unwrap_or_default();
     let all: Vec<Value> = done.iter().chain([seen]).flat_map(blocks).collect();
     let ids = |field: &str, blocks: &[Value]| -> HashSet<String> {
         blocks.iter().filter_map(|block| block[field].as_str().map(str::to_owned)).collect()
     };
-    let (answered, theirs) = (ids("tool_use_id", &all), ids("id", &blocks(seen)));
+    let (answered, client_calls) = (ids("tool_use_id", &all), ids("id", &blocks(seen)));
     let calls = done.iter().flat_map(blocks).filter(|block| block["type"] == "tool_use");
-    let is_lost = |id: &str| !answered.contains(id) && !theirs.contains(id);
-    let lost = calls.filter(|call| call["id"].as_str().is_some_and(is_lost)).map(|call| cut_off(&call["id"]));
+    let is_lost = |id: &str| !answered.contains(id) && !client_calls.contains(id);
+    let lost = calls
+        .filter(|call| call["id"].as_str().is_some_and(is_lost))
+        .map(|call| interrupted_result(&call["id"]));
     let results: Vec<Value> = lost.collect();
     (!results.is_empty()).then(|| json!({ "role": "user", "content": results }))
 }
 
-/// The result of a call that was cut off.
-pub fn cut_off(call: &Value) -> Value {
-    let content = json!([{ "type": "text", "text": CUT_OFF }]);
+/// The error result of an interrupted call.
+pub fn interrupted_result(call: &Value) -> Value {
+    let content = json!([{ "type": "text", "text": INTERRUPTED }]);
     json!({ "type": "tool_result", "tool_use_id": call, "is_error": true, "content": content })
 }
 
@@ -138,8 +138,8 @@ struct Turn {
     content: Vec<Value>,
 }
 
-/// Messages of one speaker that follow one another are one turn.
-fn merged(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
+/// Merges consecutive messages of one role.
+fn merge_turns(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for mut message in messages {
         let role = match message["role"].as_str() {
@@ -147,7 +147,7 @@ fn merged(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
             Some("system") => {
                 losses.add(
                     "messages[].system",
-                    "the agent takes instructions only above the conversation: said as the user",
+                    "an agent takes instructions only before the conversation: sent as user text",
                 );
                 Role::User
             }
@@ -166,8 +166,8 @@ fn merged(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
     turns
 }
 
-/// Cache marks are the program's own affair, and it knows our tools by other names.
-fn tidy(block: &mut Value, tools: &AgentTools) {
+/// Removes cache markers, which the program sets itself, and renames tools to what the model sees.
+fn normalize_block(block: &mut Value, tools: &AgentTools) {
     let Some(fields) = block.as_object_mut() else { return };
     fields.shift_remove("cache_control");
     if fields.get("type").is_some_and(|kind| kind == "tool_use") {
@@ -182,9 +182,9 @@ fn tidy(block: &mut Value, tools: &AgentTools) {
     }
 }
 
-/// The model's host wants a result for every call. A client that talked on without one has dropped the call; one
-/// that sent some results and not the others is told which are missing (B5).
-fn answer_all_calls(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnError> {
+/// The API requires a result for every call. A client that continued without a result has abandoned the call; a client
+/// that sent only some of the results gets an error that names the missing ones (B5).
+fn add_missing_results(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnError> {
     let last = turns.len().saturating_sub(1);
     for index in 1..turns.len() {
         let (before, after) = turns.split_at_mut(index);
@@ -208,12 +208,12 @@ fn answer_all_calls(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnE
             return Err(TurnError::invalid_param(
                 "messages",
                 format!(
-                    "messages: results are missing for the calls {}: send them together with the others",
+                    "messages: results are missing for the calls {}: send all results together",
                     missing.join(", ")
                 ),
             ));
         }
-        losses.add("tool calls without a result", "the conversation went on without them: told to the model");
+        losses.add("tool calls without a result", "the model is told that these calls did not run");
         let abandoned = missing.iter().map(|id| {
             let content = json!([{ "type": "text", "text": ABANDONED }]);
             json!({ "type": "tool_result", "tool_use_id": id, "is_error": true, "content": content })
@@ -223,7 +223,7 @@ fn answer_all_calls(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnE
     Ok(())
 }
 
-fn as_data(mut content: Vec<Value>) -> Vec<Value> {
+fn escape_commands(mut content: Vec<Value>) -> Vec<Value> {
     let is_command =
         |block: &Value| block["text"].as_str().is_some_and(|text| text.trim_start().starts_with('/'));
     if content.iter().any(is_command) {

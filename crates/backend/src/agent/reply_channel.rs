@@ -1,5 +1,5 @@
-//! Between a process and the client of its turn: the process never waits for the client (B3), and learns at once
-//! when the client has left.
+//! The channel between a process and the client of its turn. The process never waits for the client (B3) and notices
+//! at once when the client is gone.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,80 +13,85 @@ use toolgate_model::{ErrorKind, TurnError, TurnEvent};
 
 use crate::turn::Batch;
 
-/// How many bytes a client may lag behind. A whole reply has fewer; a client that slow is as good as gone.
+/// How far a client may lag behind. Complete replies are smaller; a client that slow counts as gone.
 const MAX_UNREAD_BYTES: usize = 64 * 1024 * 1024;
 
-/// The two ends of one turn.
-pub(super) fn outbox() -> (Outbox, Inbox) {
+/// Creates the channel of one turn.
+pub(super) fn reply_channel() -> (ReplySender, ReplyReceiver) {
     let shared = Arc::new(Mutex::new(Shared::default()));
-    let left = CancellationToken::new();
-    (Outbox { shared: Arc::clone(&shared), left: left.clone() }, Inbox { shared, left })
+    let client_closed = CancellationToken::new();
+    (
+        ReplySender { shared: Arc::clone(&shared), client_closed: client_closed.clone() },
+        ReplyReceiver { shared, client_closed },
+    )
 }
 
 /// The process's end.
-pub(super) struct Outbox {
+pub(super) struct ReplySender {
     shared: Arc<Mutex<Shared>>,
-    left: CancellationToken,
+    client_closed: CancellationToken,
 }
 
-/// The client's end: the turn's events. Dropping it tells the process that nobody wants them any more.
-pub(super) struct Inbox {
+/// The client's end: a stream of the turn's events. Dropping it cancels the turn.
+pub(super) struct ReplyReceiver {
     shared: Arc<Mutex<Shared>>,
-    left: CancellationToken,
+    client_closed: CancellationToken,
 }
 
 #[derive(Default)]
 struct Shared {
     unread: VecDeque<Result<Batch, TurnError>>,
     bytes: usize,
-    end: End,
-    asked: Asked,
+    state: ChannelState,
+    model_call: ModelCall,
     waker: Option<Waker>,
 }
 
-/// Whether the model has been asked. Until then a failed turn may be tried again elsewhere.
+/// Whether the model has been called. Until then a failed turn can be retried in another process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ModelCall {
     #[default]
-    NotYet,
-    Perhaps,
+    NotStarted,
+    MaybeStarted,
 }
 
 #[derive(Default, PartialEq)]
-enum End {
+enum ChannelState {
     #[default]
     Open,
     Closed,
 }
 
-impl Outbox {
+impl ReplySender {
     pub(super) fn send(&self, batch: Batch) {
         let mut shared = self.shared.lock();
-        if shared.end == End::Closed || (batch.events.is_empty() && batch.losses.is_empty()) {
+        if shared.state == ChannelState::Closed || (batch.events.is_empty() && batch.losses.is_empty()) {
             return;
         }
         shared.bytes += size(&batch);
         if shared.bytes > MAX_UNREAD_BYTES {
             shared.unread.clear();
-            let error =
-                TurnError::new(ErrorKind::Timeout, "the reply was not read in time: read it as it comes");
+            let error = TurnError::new(
+                ErrorKind::Timeout,
+                "the client read the reply too slowly; read it as it arrives",
+            );
             shared.close(Err(error));
-            self.left.cancel();
+            self.client_closed.cancel();
             return;
         }
         shared.unread.push_back(Ok(batch));
         shared.wake();
     }
 
-    /// From now on the model may know of the turn.
-    pub(super) fn asking(&self) {
-        self.shared.lock().asked = Asked::Perhaps;
+    /// The model may have been called from now on.
+    pub(super) fn mark_model_called(&self) {
+        self.shared.lock().model_call = ModelCall::MaybeStarted;
     }
 
     /// Ends the turn. Only the first end counts.
     pub(super) fn finish(self) {
         let mut shared = self.shared.lock();
-        shared.end = End::Closed;
+        shared.state = ChannelState::Closed;
         shared.wake();
     }
 
@@ -94,24 +99,24 @@ impl Outbox {
         self.shared.lock().close(Err(error));
     }
 
-    /// Cancelled when the client has left.
-    pub(super) fn left(&self) -> &CancellationToken {
-        &self.left
+    /// Cancelled when the client is gone.
+    pub(super) fn client_closed(&self) -> &CancellationToken {
+        &self.client_closed
     }
 }
 
-impl Inbox {
-    /// Whether the model has been asked.
-    pub(super) fn asked(&self) -> Asked {
-        self.shared.lock().asked
+impl ReplyReceiver {
+    /// Whether the model has been called.
+    pub(super) fn model_call(&self) -> ModelCall {
+        self.shared.lock().model_call
     }
 }
 
 impl Shared {
     fn close(&mut self, last: Result<Batch, TurnError>) {
-        if self.end == End::Open {
+        if self.state == ChannelState::Open {
             self.unread.push_back(last);
-            self.end = End::Closed;
+            self.state = ChannelState::Closed;
             self.wake();
         }
     }
@@ -123,15 +128,15 @@ impl Shared {
     }
 }
 
-impl Drop for Outbox {
-    /// A process that ends without a word must not leave its client waiting.
+impl Drop for ReplySender {
+    /// A process that ends without an error must not leave its client waiting.
     fn drop(&mut self) {
         let lost = TurnError::new(ErrorKind::Internal, "the agent's turn was lost; send the request again");
         self.shared.lock().close(Err(lost));
     }
 }
 
-impl Stream for Inbox {
+impl Stream for ReplyReceiver {
     type Item = Result<Batch, TurnError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -142,7 +147,7 @@ impl Stream for Inbox {
             }
             return Poll::Ready(Some(next));
         }
-        if shared.end == End::Closed {
+        if shared.state == ChannelState::Closed {
             return Poll::Ready(None);
         }
         shared.waker = Some(cx.waker().clone());
@@ -150,14 +155,14 @@ impl Stream for Inbox {
     }
 }
 
-impl Drop for Inbox {
+impl Drop for ReplyReceiver {
     fn drop(&mut self) {
-        self.left.cancel();
+        self.client_closed.cancel();
     }
 }
 
 fn size(batch: &Batch) -> usize {
-    // What an event takes beside its text.
+    // The overhead of an event beside its text.
     const EVENT_BYTES: usize = 128;
     let event_size = |event: &TurnEvent| match event {
         TurnEvent::BlockDelta(delta) => delta.len(),

@@ -1,5 +1,5 @@
-//! The reply of one turn, joined from all messages the model wrote for it: what the client may see of them, in the
-//! client's words.
+//! The reply of one turn, joined from all messages the model wrote in it. It contains only what the client may see,
+//! with tools under the client's names.
 
 use toolgate_dialect::claude_stream_json::AgentTools;
 use toolgate_dialect::frame::SseFrame;
@@ -11,33 +11,33 @@ use toolgate_model::{
 use crate::http::ClientCalls;
 use crate::turn::Batch;
 
-/// Joins the messages of a turn.
+/// Joins the messages of a turn into one reply.
 pub(super) struct JoinedReply {
     dialect: &'static dyn UpstreamDialect,
     tools: AgentTools,
     client_calls: ClientCalls,
-    /// Reads the message that is open.
+    /// The reader of the open message.
     reader: Option<Box<dyn ReplyReader>>,
     progress: Progress,
-    /// What the open message has shown to the client.
+    /// Whether the client has seen something of the open message.
     shown: Shown,
-    /// The open block is a call of the program's own tools, which the client does not see (A6).
+    /// True while the open block is a built-in tool call, which the client does not see (A6).
     hidden: bool,
     prose: Prose,
-    /// What was said of this reply before it was cut short: the client gets all of it from the start.
-    earlier: Vec<String>,
-    /// Calls of the client's tools in the open message.
+    /// The texts of an earlier, interrupted run of this turn. The client gets them again at the start.
+    earlier_texts: Vec<String>,
+    /// The client calls in the open message.
     calls: Vec<String>,
     usage: Option<Usage>,
     last: Finish,
 }
 
-/// Whether the model's own words are part of the reply.
+/// Whether the model's text is part of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prose {
-    /// They are.
+    /// It is.
     Shown,
-    /// The answer is an object by a schema, and words around it would spoil it.
+    /// The answer must be a JSON object that matches a schema, and text around it would break it.
     Hidden,
 }
 
@@ -53,18 +53,18 @@ enum Shown {
     Something,
 }
 
-/// The end of a message. 2.1.197 leaves it out where the message has used up the budget.
+/// The end of a message. 2.1.197 leaves it out when the message has used up the budget.
 const MESSAGE_STOP: &str = r#"{"type":"message_stop"}"#;
 
 /// What an event means for the turn.
-pub(super) enum Step {
-    /// A message begins.
-    Begun,
-    /// A call of the client's tools has begun.
-    Called(String),
-    /// The message is complete, and it is the program's turn.
-    Complete,
-    /// The message is complete and has calls for the client: the reply is complete too (B2).
+pub(super) enum ReplyStep {
+    /// The model starts a message.
+    MessageStarted,
+    /// The model starts a call of a client tool.
+    ClientCall(String),
+    /// The message is complete, and the program continues.
+    MessageComplete,
+    /// The message is complete and has calls for the client, so the reply is complete too (B2).
     HandedOff,
 }
 
@@ -74,14 +74,14 @@ impl JoinedReply {
         tools: AgentTools,
         client_calls: ClientCalls,
         prose: Prose,
-        earlier: Vec<String>,
+        earlier_texts: Vec<String>,
     ) -> Self {
         Self {
             dialect,
             tools,
             client_calls,
             prose,
-            earlier,
+            earlier_texts,
             reader: None,
             progress: Progress::Before,
             shown: Shown::Nothing,
@@ -92,13 +92,13 @@ impl JoinedReply {
         }
     }
 
-    /// Takes one event of the model's stream.
-    pub(super) fn event(&mut self, event: &str, out: &mut Batch) -> Result<Vec<Step>, TurnError> {
+    /// Handles one event of the model's stream.
+    pub(super) fn event(&mut self, event: &str, out: &mut Batch) -> Result<Vec<ReplyStep>, TurnError> {
         let frame = SseFrame { event: "", data: event };
         let mut steps = Vec::new();
         if is_message_start(event) {
             self.open_message()?;
-            steps.push(Step::Begun);
+            steps.push(ReplyStep::MessageStarted);
         }
         let Some(reader) = &mut self.reader else { return Ok(steps) };
         let mut read = Vec::new();
@@ -118,30 +118,30 @@ impl JoinedReply {
         Ok(steps)
     }
 
-    /// The program answered by itself, or nothing at all came: says so in a reply of its own.
-    pub(super) fn say(&mut self, text: &str, out: &mut Batch) {
+    /// Adds a text block that did not come from the model's stream, such as the program's own answer.
+    pub(super) fn push_text(&mut self, text: &str, out: &mut Batch) {
         self.start(ReplyHead::default(), &mut out.events);
-        push_text(text.to_owned(), &mut out.events);
+        push_text_block(text.to_owned(), &mut out.events);
     }
 
-    /// True before anything of the reply was seen.
-    pub(super) fn is_silent(&self) -> bool {
+    /// True before the reply has started.
+    pub(super) fn is_empty(&self) -> bool {
         self.progress == Progress::Before
     }
 
-    /// What the turn costs in dollars, where that is known.
-    pub(super) fn costs(&mut self, dollars: Option<f64>) {
+    /// Sets the cost of the turn in dollars, if known.
+    pub(super) fn set_cost(&mut self, dollars: Option<f64>) {
         if let Some(usage) = &mut self.usage {
             usage.cost_usd = dollars;
         }
     }
 
-    /// The end of the reply.
+    /// Completes the reply.
     pub(super) fn finish(&mut self, stop: Option<StopReason>) -> TurnEvent {
         if self.reader.is_some()
             && let Err(error) = self.event(MESSAGE_STOP, &mut Batch::default())
         {
-            tracing::debug!(%error, "the last message of an agent's turn is not complete");
+            tracing::debug!(%error, "the last message of an agent's turn is incomplete");
         }
         let mut finish = std::mem::take(&mut self.last);
         if let Some(stop) = stop {
@@ -151,12 +151,12 @@ impl JoinedReply {
         TurnEvent::Finished(finish)
     }
 
-    /// A message that begins before the one before it was complete: the model's host broke off and the program tries
-    /// again. What the client has seen cannot be taken back.
+    /// Starts a message. If the previous one is incomplete, the API connection broke and the program is retrying; what
+    /// the client has already seen cannot be taken back.
     fn open_message(&mut self) -> Result<(), TurnError> {
         if self.reader.is_some() && self.shown == Shown::Something {
             return Err(TurnError::upstream(
-                "the model's host broke off in the middle of the agent's answer; send the request again",
+                "the connection to the model's API broke during the agent's answer; send the request again",
             ));
         }
         self.reader = Some(self.dialect.reply_reader());
@@ -166,17 +166,21 @@ impl JoinedReply {
         Ok(())
     }
 
-    fn take(&mut self, event: TurnEvent, out: &mut Vec<TurnEvent>) -> Option<Step> {
+    fn take(&mut self, event: TurnEvent, out: &mut Vec<TurnEvent>) -> Option<ReplyStep> {
         match event {
             TurnEvent::Started(head) => self.start(head, out),
             TurnEvent::BlockStarted(BlockStart::ToolCall { id, name, kind }) => {
-                let own = self.tools.own_name(name.as_str()).map(str::to_owned);
-                self.hidden = own.is_none();
-                if let Some(own) = own {
+                let client_name = self.tools.client_name(name.as_str()).map(str::to_owned);
+                self.hidden = client_name.is_none();
+                if let Some(client_name) = client_name {
                     let call = id.as_str().to_owned();
                     self.calls.push(call.clone());
-                    out.push(TurnEvent::BlockStarted(BlockStart::ToolCall { id, name: own.into(), kind }));
-                    return Some(Step::Called(call));
+                    out.push(TurnEvent::BlockStarted(BlockStart::ToolCall {
+                        id,
+                        name: client_name.into(),
+                        kind,
+                    }));
+                    return Some(ReplyStep::ClientCall(call));
                 }
             }
             TurnEvent::BlockStarted(start) => {
@@ -188,10 +192,10 @@ impl JoinedReply {
             TurnEvent::BlockDelta(_) | TurnEvent::BlockFinished(_) if self.hidden => {}
             TurnEvent::BlockDelta(delta) => out.push(TurnEvent::BlockDelta(delta)),
             TurnEvent::BlockFinished(BlockEnd { seal, extras: _ }) => {
-                // Extra fields are between the program and its host (`caller`): no client expects them.
+                // Extra fields such as `caller` are meant for the program; no client expects them.
                 out.push(TurnEvent::BlockFinished(BlockEnd { seal, extras: Extras::NONE }));
             }
-            // Sums are told at the end: clients take what comes here for the whole.
+            // Usage is reported once, summed up, at the end: clients take a value here for the total.
             TurnEvent::Usage(_) => {}
             TurnEvent::Finished(finish) => return Some(self.complete(finish)),
         }
@@ -202,24 +206,24 @@ impl JoinedReply {
         if self.progress == Progress::Before {
             self.progress = Progress::Started;
             out.push(TurnEvent::Started(ReplyHead { extras: Extras::NONE, ..head }));
-            self.earlier.drain(..).for_each(|text| push_text(text, out));
+            self.earlier_texts.drain(..).for_each(|text| push_text_block(text, out));
         }
     }
 
-    fn complete(&mut self, finish: Finish) -> Step {
+    fn complete(&mut self, finish: Finish) -> ReplyStep {
         self.reader = None;
-        // A8: the sum over all messages.
+        // A8: usage is the sum over all messages.
         let spent = finish.usage.map(|usage| Usage { extras: Extras::NONE, ..usage });
         self.usage = match (self.usage.take(), spent) {
             (Some(before), Some(spent)) => Some(before.plus(&spent)),
             (before, spent) => before.or(spent),
         };
         self.last = Finish { stop: finish.stop, stop_sequence: finish.stop_sequence, ..Finish::default() };
-        if self.calls.is_empty() { Step::Complete } else { Step::HandedOff }
+        if self.calls.is_empty() { ReplyStep::MessageComplete } else { ReplyStep::HandedOff }
     }
 }
 
-fn push_text(text: String, out: &mut Vec<TurnEvent>) {
+fn push_text_block(text: String, out: &mut Vec<TurnEvent>) {
     if !text.is_empty() {
         out.push(TurnEvent::BlockStarted(BlockStart::Text));
         out.push(TurnEvent::BlockDelta(Delta::Text(text)));
@@ -228,7 +232,7 @@ fn push_text(text: String, out: &mut Vec<TurnEvent>) {
 }
 
 fn is_message_start(event: &str) -> bool {
-    // Events are small objects that begin with their type; a longer look is taken only where that is not so.
+    // Almost every event starts with its type; only the others are parsed.
     const USUAL: &str = r#"{"type":"message_start""#;
     if event.starts_with(USUAL) {
         return true;

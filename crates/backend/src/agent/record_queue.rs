@@ -1,0 +1,42 @@
+//! Saves the records of one process as it works: nothing that must not be repeated goes on before it is on record.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+
+use super::pool::Pool;
+use super::turn_job::OwnedRecord;
+
+/// Saves records in order. Each replaces the one before, so none may overtake another.
+pub(super) struct RecordQueue {
+    pool: Arc<Pool>,
+    last: Flushed,
+}
+
+/// Resolves when every record pushed so far is saved.
+pub(super) type Flushed = Shared<BoxFuture<'static, ()>>;
+
+impl RecordQueue {
+    pub(super) fn new(pool: Arc<Pool>) -> Self {
+        Self { pool, last: std::future::ready(()).boxed().shared() }
+    }
+
+    /// Saves a record, then calls `then`.
+    pub(super) fn push(&mut self, owned: OwnedRecord, then: impl FnOnce() + Send + 'static) {
+        let OwnedRecord { caller, record } = owned;
+        let (before, saving) = (self.last.clone(), self.pool.records().save(&caller, record));
+        let saved = self.pool.spawn(async move {
+            before.await;
+            saving.await;
+            then();
+        });
+        // If the runtime shuts down first, the waiting tasks end with it.
+        self.last = saved.map(|_| ()).boxed().shared();
+    }
+
+    /// Resolves when every record pushed so far is saved.
+    pub(super) fn flushed(&self) -> Flushed {
+        self.last.clone()
+    }
+}

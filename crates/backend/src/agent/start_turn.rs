@@ -1,0 +1,223 @@
+//! Starts a turn: replays a stored reply, or finds a process and gives it the turn.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use toolgate_dialect::claude_stream_json::HiddenSteps;
+use toolgate_model::lineage::PrefixHash;
+use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError};
+use uuid::Uuid;
+
+use super::opening::Setup;
+use super::partial_results;
+use super::plan::Plan;
+use super::pool::Pool;
+use super::process_table::ClaimedProcess;
+use super::records::{AgentRecord, RecordedSteps, read_reply};
+use super::reply_channel::{ModelCall, ReplyReceiver, reply_channel};
+use super::run_lock::RunGuard;
+use super::transcript;
+use super::turn_job::{Beginning, RecordInputs, TurnJob, Work};
+use super::turn_steps::resumable;
+use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
+
+/// The maximum number of processes tried for one turn. Only a process that has not called the model is replaced.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// Starts a turn; resolves with the first event.
+pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result<Answer, TurnError> {
+    let answer = |losses, events| Answer {
+        upstream: name,
+        losses,
+        rescues: Rescues::default(),
+        body: AnswerBody::Events(events),
+    };
+    let mut turn = partial_results::complete(&pool, turn).await?;
+    let mut plan = Plan::new(&turn, pool.config())?;
+    let mut run_guard = pool.run_locks().acquire(plan.key).await;
+    let mut known = pool.records().find(&turn.caller, plan.key).await;
+    if known.is_none()
+        && let Some(whole) = transcript::with_earlier_turns(&pool, &turn, &plan).await?
+    {
+        turn = partial_results::complete(&pool, whole.value).await?;
+        plan = Plan::new(&turn, pool.config())?;
+        plan.losses.append(whole.losses);
+        run_guard = pool.run_locks().acquire(plan.key).await;
+        known = pool.records().find(&turn.caller, plan.key).await;
+    }
+    let mut losses = std::mem::take(&mut plan.losses);
+    if let Some(AgentRecord { reply: Some(reply), session, .. }) = &known {
+        // B7: the client repeats a request that was already answered.
+        turn.session.tell(session);
+        let batch = Batch::from(read_reply(reply)?.into_events());
+        return Ok(answer(losses, Box::pin(stream::iter([Ok(batch)]))));
+    }
+    let unfinished = known
+        .map(|record| resumable(RecordedSteps::read(&record.steps).steps, &plan.tools))
+        .unwrap_or_default();
+    let memory = Memory::load(&pool, &plan, &turn).await;
+    let setup = Setup {
+        opening: plan.opening.clone(),
+        tools: plan.tools.clone(),
+        fingerprint: plan.fingerprint,
+        session: turn.session.asked().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
+    };
+    let hidden = HiddenSteps { by_reply: memory.steps_by_reply, unfinished };
+    let mut attempts = 0;
+    loop {
+        let may_be_live = attempts == 0 && hidden.unfinished.is_empty();
+        let live = if may_be_live { live(&pool, &plan, &setup, &mut losses) } else { None };
+        let (process, work, session) = if let Some(live) = live {
+            live
+        } else {
+            // Set before waiting for a process, so that the response headers can name the session.
+            turn.session.tell(&setup.session);
+            fresh(&pool, &plan, &setup, hidden.clone(), &mut losses).await?
+        };
+        let session = turn.session.asked().map_or(session, str::to_owned);
+        turn.session.tell(&session);
+        let (reply_sender, reply_receiver) = reply_channel();
+        let (reply, lineage) = (plan.reply(&hidden.unfinished), plan.lineage.clone());
+        let (record_inputs, transcript) =
+            (record_inputs(&plan, &turn, &hidden, &run_guard), plan.transcript(session));
+        process.begin(TurnJob {
+            turn: turn.id,
+            transcript,
+            work,
+            reply,
+            lineage,
+            record_inputs,
+            reply_sender,
+        });
+        attempts += 1;
+        match first_event(reply_receiver).await {
+            Ok(events) => return Ok(answer(losses, events)),
+            Err((ModelCall::NotStarted, error))
+                if error.kind == ErrorKind::Upstream && attempts < MAX_ATTEMPTS =>
+            {
+                tracing::info!(id = %turn.id, %error, "an agent process failed before it called the model; trying another");
+            }
+            Err((ModelCall::NotStarted | ModelCall::MaybeStarted, error)) => return Err(error),
+        }
+    }
+}
+
+/// What the records hold about this conversation.
+#[derive(Default)]
+struct Memory {
+    steps_by_reply: std::collections::BTreeMap<usize, Vec<serde_json::Value>>,
+    session: Option<String>,
+}
+
+impl Memory {
+    async fn load(pool: &Pool, plan: &Plan, turn: &Turn) -> Self {
+        let replies =
+            turn.request.messages.iter().enumerate().filter(|(_, message)| is_nonempty_reply(message));
+        let ends: Vec<usize> = replies.map(|(index, _)| index + 1).collect();
+        let mut memory = Self::default();
+        // Records of the session itself override the others, so they come last.
+        for lineage in plan.lineage_without_session.iter().chain([&plan.lineage]) {
+            let hashes: Vec<_> = ends.iter().map(|end| lineage.at(*end)).collect();
+            if !hashes.is_empty() {
+                let records = pool.records().find_by_replies(&turn.caller, hashes.clone()).await;
+                memory.add_records(&hashes, records);
+            }
+        }
+        memory
+    }
+
+    fn add_records(&mut self, replies: &[PrefixHash], records: Vec<AgentRecord>) {
+        for record in records {
+            let steps = RecordedSteps::read(&record.steps).steps;
+            let number = replies.iter().position(|reply| Some(*reply) == record.after);
+            match number {
+                Some(number) if steps.is_empty() => drop(self.steps_by_reply.remove(&number)),
+                Some(number) => drop(self.steps_by_reply.insert(number, steps)),
+                None => {}
+            }
+            self.session = Some(record.session);
+        }
+    }
+}
+
+/// True for assistant messages that the dialect writes, which are those with content.
+fn is_nonempty_reply(message: &Message) -> bool {
+    let Message::Assistant(assistant) = message else { return false };
+    assistant.content.iter().any(|block| match block {
+        Block::Text(text) | Block::Refusal(text) => !text.text.is_empty(),
+        Block::Reasoning(_) | Block::Opaque(_) | Block::ToolCall(_) => true,
+    })
+}
+
+fn record_inputs(plan: &Plan, turn: &Turn, hidden: &HiddenSteps, run_guard: &RunGuard) -> RecordInputs {
+    RecordInputs {
+        caller: Arc::clone(&turn.caller),
+        key: plan.key,
+        request: Arc::clone(&turn.request),
+        earlier_steps: hidden.unfinished.clone(),
+        run_guard: Arc::clone(run_guard),
+    }
+}
+
+fn new_session() -> String {
+    Uuid::now_v7().to_string()
+}
+
+/// A process without a conversation, and the whole conversation as its work.
+async fn fresh(
+    pool: &Arc<Pool>,
+    plan: &Plan,
+    setup: &Setup,
+    hidden: HiddenSteps,
+    losses: &mut Losses,
+) -> Result<(ClaimedProcess, Work, String), TurnError> {
+    let script = plan.whole(hidden)?;
+    losses.append(script.losses);
+    let process = pool.fresh(&plan.launch, setup.clone()).await?;
+    let beginning =
+        Beginning { opening: plan.opening.clone(), tools: plan.tools.clone(), script: script.value };
+    Ok((process, Work::Fresh(Box::new(beginning)), setup.session.clone()))
+}
+
+/// A live process that holds the start of the conversation, and the rest as its work (A3).
+fn live(
+    pool: &Pool,
+    plan: &Plan,
+    setup: &Setup,
+    losses: &mut Losses,
+) -> Option<(ClaimedProcess, Work, String)> {
+    if pool.config().max_budget_usd.is_some() {
+        // The program counts its cost per process, but every request gets the full budget.
+        return None;
+    }
+    let found = pool.find(&plan.lineage, &plan.launch, setup)?;
+    let work = if found.calls.is_empty() {
+        plan.since(found.count).ok().map(|script| {
+            losses.append(script.losses);
+            Work::Continue { script: script.value }
+        })
+    } else if pool.config().max_turns.is_none() {
+        plan.results(found.count, &found.calls).map(Work::Results)
+    } else {
+        // The program counts model calls from the last user message, but every request gets the full limit (M7).
+        None
+    };
+    let Some(work) = work else {
+        // Only a fresh process can continue this conversation correctly.
+        found.process.end();
+        return None;
+    };
+    Some((found.process, work, found.session))
+}
+
+async fn first_event(mut reply_receiver: ReplyReceiver) -> Result<EventStream, (ModelCall, TurnError)> {
+    match reply_receiver.next().await {
+        Some(Ok(first)) => Ok(Box::pin(stream::iter([Ok(first)]).chain(reply_receiver))),
+        Some(Err(error)) => Err((reply_receiver.model_call(), error)),
+        None => Err((
+            reply_receiver.model_call(),
+            TurnError::upstream("the agent's reply ended before its first event; send the request again"),
+        )),
+    }
+}

@@ -1,0 +1,105 @@
+//! The supervisor of an agent process. It runs between the gateway and the program and cleans up when the gateway is
+//! killed.
+//!
+//! A program whose stdin closes answers its pending calls with errors of its own and calls its model again, which costs
+//! money for nothing. The supervisor therefore keeps the write end of stdin open, and kills the program with all its
+//! descendants when the gateway is gone. If the supervisor itself is killed, the kernel kills the program: the child
+//! requests a parent-death signal before it executes the program.
+
+use std::ffi::OsString;
+use std::io;
+
+/// The hidden subcommand that makes the gateway's executable a supervisor. Its arguments are the gateway's process id,
+/// the agent's program and the program's arguments.
+pub const SUPERVISE_COMMAND: &str = "keep-agent";
+
+/// The hidden subcommand that executes the agent's program. Its first argument is the supervisor's process id.
+pub const EXEC_COMMAND: &str = "become-agent";
+
+/// How a process starts its own executable again. A path could point to another version after an update.
+pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// Runs the program and returns its exit code. The program inherits the supervisor's stdin, stdout and stderr.
+#[cfg(target_os = "linux")]
+pub fn supervise(gateway: u32, program: &OsString, arguments: &[OsString]) -> io::Result<u8> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+
+    // Opening the read end of a pipe for writing gives its write end.
+    let stdin_writer = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/0")?;
+    let gateway_fd = pidfd_open(pid(gateway)?, PidfdFlags::empty())?;
+    // Checked after opening the pidfd: before that, the id may have been reused by another process.
+    check_parent(gateway)?;
+    let mut child = std::process::Command::new(OWN_PROGRAM)
+        .arg(EXEC_COMMAND)
+        .arg(std::process::id().to_string())
+        .arg(program)
+        .args(arguments)
+        .spawn()?;
+    let child_fd = pidfd_open(pid(child.id())?, PidfdFlags::empty())?;
+    loop {
+        let mut watched = [PollFd::new(&gateway_fd, PollFlags::IN), PollFd::new(&child_fd, PollFlags::IN)];
+        match poll(&mut watched, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [gateway_exited, child_exited] = watched.map(|watched| !watched.revents().is_empty());
+        if gateway_exited && !child_exited {
+            // The supervisor belongs to the same process group, so this kills it too.
+            super::process::kill_process_tree(std::process::id());
+        }
+        if gateway_exited || child_exited {
+            drop(stdin_writer);
+            return Ok(exit_code(child.wait()?));
+        }
+    }
+}
+
+/// Replaces this process with the program, which dies with its supervisor. Returns only on failure.
+#[cfg(target_os = "linux")]
+pub fn exec_supervised(supervisor: u32, program: &OsString, arguments: &[OsString]) -> io::Error {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+    use std::os::unix::process::CommandExt;
+
+    // Set before checking the parent: if the supervisor dies in between, one of the two notices.
+    let tied = set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from);
+    match tied.and_then(|()| check_parent(supervisor)) {
+        Ok(()) => std::process::Command::new(program).args(arguments).exec(),
+        Err(error) => error,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn check_parent(parent: u32) -> io::Result<()> {
+    if rustix::process::getppid() == Some(pid(parent)?) {
+        Ok(())
+    } else {
+        Err(io::Error::other("the parent process is gone"))
+    }
+}
+
+/// A program that was killed by a signal has no exit code; as in shells it becomes 128 plus the signal.
+#[cfg(target_os = "linux")]
+fn exit_code(status: std::process::ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+#[cfg(target_os = "linux")]
+fn pid(id: u32) -> io::Result<rustix::process::Pid> {
+    let pid = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    pid.ok_or_else(|| io::Error::other(format!("{id} is not a valid process id")))
+}
+
+/// Linux only. On other systems the program must notice by itself that its stdin is closed.
+#[cfg(not(target_os = "linux"))]
+pub fn supervise(_: u32, _: &OsString, _: &[OsString]) -> io::Result<u8> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Linux only.
+#[cfg(not(target_os = "linux"))]
+pub fn exec_supervised(_: u32, _: &OsString, _: &[OsString]) -> io::Error {
+    io::ErrorKind::Unsupported.into()
+}

@@ -1,0 +1,178 @@
+//! The transcripts of named sessions (E3): they are stored, so that a client can send only its new messages.
+//!
+//! A session has one transcript per system prompt. Some clients use one session id for everything, also for making a
+//! title or a summary, and these must not mix with the main conversation (M5).
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolgate_dialect::registry;
+use toolgate_model::lineage::{Lineage, PrefixHash};
+use toolgate_model::{
+    Block, CallId, ErrorKind, JsonText, Message, ToolResults, Translated, TurnError, TurnRequest,
+};
+
+use super::plan::Plan;
+use super::pool::Pool;
+use super::records::AgentRecord;
+use super::turn_job::OwnedRecord;
+use crate::turn::Turn;
+
+/// The maximum size of a stored transcript.
+const MAX_TRANSCRIPT_BYTES: usize = 16 * 1024 * 1024;
+
+/// Prepends the earlier turns of the session that the client names, and pairs its results with their calls; `None` if
+/// that changes nothing.
+pub(super) async fn with_earlier_turns(
+    pool: &Pool,
+    turn: &Turn,
+    plan: &Plan,
+) -> Result<Option<Translated<Turn>>, TurnError> {
+    let Some(session) = turn.session.asked() else { return Ok(None) };
+    let mut request = TurnRequest::clone(&turn.request);
+    let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
+    if !request.messages.iter().any(is_reply)
+        && let Some(earlier) = load(pool, turn, plan.transcript(session.to_owned())).await?
+    {
+        earlier.prepend_to(&mut request);
+    }
+    let dialect = registry::find(turn.dialect.name).ok_or_else(unreadable)?;
+    let losses = dialect.client.pair(&mut request)?;
+    let changed = request != *turn.request;
+    let value = Turn { request: Arc::new(request), ..turn.clone() };
+    Ok(changed.then_some(Translated { value, losses }))
+}
+
+/// The transcript of one session under one system prompt.
+#[derive(Clone, Debug)]
+pub(super) struct SessionTranscript {
+    /// The caller and the agent.
+    pub(super) scope: String,
+    pub(super) session: String,
+    /// As Messages API JSON.
+    pub(super) system: Value,
+    /// As Messages API JSON.
+    pub(super) messages: Vec<Value>,
+}
+
+/// What is stored under a key. The serialised names are part of the store's format.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Entry {
+    /// The transcript.
+    #[serde(rename = "said")]
+    Messages {
+        system: Value,
+        #[serde(rename = "said")]
+        messages: Vec<Value>,
+    },
+    /// The key of the last transcript that has instructions: a client may leave those out too.
+    At(String),
+    /// The transcript was too long to be stored.
+    TooLong,
+}
+
+impl SessionTranscript {
+    /// The records to save when the agent has replied.
+    pub(super) fn into_records(mut self, caller: &Arc<str>, reply: &Value) -> Vec<OwnedRecord> {
+        let (key, bare_key) = (self.key(), self.key_without_instructions());
+        let is_first = self.messages.iter().all(|message| message["role"] != "assistant");
+        self.messages.push(json!({ "role": "assistant", "content": reply }));
+        let mut records =
+            vec![record(caller, key, &Entry::Messages { system: self.system, messages: self.messages })];
+        if is_first && key != bare_key {
+            records.push(record(caller, bare_key, &Entry::At(key.to_string())));
+        }
+        records
+    }
+
+    fn key(&self) -> PrefixHash {
+        let texts = self.system.as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
+        key(&self.scope, &self.session, &texts.collect::<Vec<_>>().join("\n"))
+    }
+
+    fn key_without_instructions(&self) -> PrefixHash {
+        key(&self.scope, &self.session, "")
+    }
+}
+
+fn key(scope: &str, session: &str, instructions: &str) -> PrefixHash {
+    Lineage::of(&format!("session\n{scope}\n{session}\n{instructions}"), &[]).whole()
+}
+
+fn record(caller: &Arc<str>, key: PrefixHash, entry: &Entry) -> OwnedRecord {
+    let text = |entry: &Entry| serde_json::to_value(entry).map(|entry| JsonText::from_value(&entry));
+    let whole = text(entry).ok().filter(|text| text.as_str().len() <= MAX_TRANSCRIPT_BYTES);
+    let steps = whole.or_else(|| text(&Entry::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
+    // A session id of its own, so that this record does not count as a turn of the session.
+    let record = AgentRecord { key: key, after: Some(key), session: key.to_string(), steps, reply: None };
+    OwnedRecord { caller: Arc::clone(caller), record }
+}
+
+async fn load(
+    pool: &Pool,
+    turn: &Turn,
+    transcript: SessionTranscript,
+) -> Result<Option<EarlierTurns>, TurnError> {
+    let entry = match find(pool, turn, transcript.key()).await {
+        Some(Entry::At(key)) => match PrefixHash::from_hex(&key) {
+            Some(key) => find(pool, turn, key).await,
+            None => None,
+        },
+        found => found,
+    };
+    match entry {
+        Some(Entry::Messages { system, messages }) => EarlierTurns::read(&system, &messages).map(Some),
+        Some(Entry::TooLong) => Err(TurnError::invalid_param(
+            "messages",
+            "messages: the transcript of this session is too long to be stored: send the whole conversation",
+        )),
+        Some(Entry::At(_)) | None => Ok(None),
+    }
+}
+
+async fn find(pool: &Pool, turn: &Turn, key: PrefixHash) -> Option<Entry> {
+    let record = pool.records().find_by_replies(&turn.caller, vec![key]).await.into_iter().next()?;
+    serde_json::from_str(record.steps.as_str()).ok()
+}
+
+/// The earlier turns of a session.
+struct EarlierTurns {
+    request: TurnRequest,
+}
+
+impl EarlierTurns {
+    fn read(system: &Value, messages: &[Value]) -> Result<Self, TurnError> {
+        let body =
+            json!({ "model": "any", "max_tokens": 1, "system": system, "messages": messages }).to_string();
+        let dialect = registry::find("anthropic-messages").ok_or_else(unreadable)?;
+        Ok(Self { request: dialect.client.read_request(body.as_bytes())?.value })
+    }
+
+    fn prepend_to(self, request: &mut TurnRequest) {
+        let is_instruction = |message: &&Message| matches!(message, Message::System(_));
+        let given = request.messages.iter().take_while(is_instruction).count();
+        let new = request.messages.split_off(given);
+        let mut earlier = self.request.messages;
+        if let Some(Message::ToolResults(results)) = new.first() {
+            // Results follow their calls. If the calls already have results, the client is retrying or going back.
+            let calls = earlier.iter().rposition(|message| has_call_answered_by(message, results));
+            earlier.truncate(calls.map_or(earlier.len(), |at| at + 1));
+        }
+        request.messages.extend(earlier.into_iter().chain(new));
+        if given == 0 && request.system.is_empty() {
+            request.system = self.request.system;
+        }
+    }
+}
+
+fn has_call_answered_by(message: &Message, results: &ToolResults) -> bool {
+    let Message::Assistant(assistant) = message else { return false };
+    let is_answered = |id: &CallId| results.results.iter().any(|result| result.call == *id);
+    assistant.content.iter().any(|block| matches!(block, Block::ToolCall(call) if is_answered(&call.id)))
+}
+
+fn unreadable() -> TurnError {
+    TurnError::new(ErrorKind::Internal, "reading the session's transcript failed; please report this bug")
+}

@@ -1,0 +1,96 @@
+//! The input of a process for one turn, and the events that come out of it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolgate_dialect::claude_stream_json::write::Opening;
+use toolgate_dialect::claude_stream_json::{AgentTools, PermissionRequest, RequestId, Script};
+use toolgate_model::lineage::{Lineage, PrefixHash};
+use toolgate_model::{TurnError, TurnRequest};
+use uuid::Uuid;
+
+use super::handoff::CallResult;
+use super::joined_reply::JoinedReply;
+use super::records::AgentRecord;
+use super::reply_channel::ReplySender;
+use super::run_lock::RunGuard;
+use super::transcript::SessionTranscript;
+use crate::turn::Batch;
+
+/// One turn for a process.
+pub(super) struct TurnJob {
+    pub(super) turn: Uuid,
+    pub(super) transcript: SessionTranscript,
+    pub(super) work: Work,
+    pub(super) reply: JoinedReply,
+    pub(super) lineage: Lineage,
+    pub(super) record_inputs: RecordInputs,
+    pub(super) reply_sender: ReplySender,
+}
+
+/// What a turn's record contains beside the reply.
+pub(super) struct RecordInputs {
+    pub(super) caller: Arc<str>,
+    pub(super) key: PrefixHash,
+    pub(super) request: Arc<TurnRequest>,
+    /// The steps of an earlier, interrupted run of this turn.
+    pub(super) earlier_steps: Vec<Value>,
+    /// Blocks other runs of this request until the reply is on record.
+    pub(super) run_guard: RunGuard,
+}
+
+/// What the process has to do.
+pub(super) enum Work {
+    /// It has no conversation yet: open it and send the whole history.
+    Fresh(Box<Beginning>),
+    /// Its last turn is over: send the new messages.
+    Continue { script: Script },
+    /// It waits for the client: pass on the results (A7).
+    Results(Vec<(String, CallResult)>),
+}
+
+/// The opening and history for a process without a conversation.
+pub(super) struct Beginning {
+    pub(super) opening: Opening,
+    pub(super) tools: AgentTools,
+    pub(super) script: Script,
+}
+
+/// What the actor must react to.
+pub(super) enum CoreEvent {
+    /// The model has started to answer.
+    FirstEvent,
+    /// The reply is complete. The actor sends the end of it after it has updated the pool and saved the record.
+    Settled {
+        settled: Settled,
+        last: Batch,
+        reply_sender: ReplySender,
+        record: OwnedRecord,
+        transcript: Vec<OwnedRecord>,
+        run_guard: RunGuard,
+    },
+    /// The program did something that must not be repeated.
+    Progress(OwnedRecord),
+    /// The process is unusable and its turn has failed.
+    Failed(TurnError),
+    /// A tool needs approval.
+    ApprovalNeeded { id: RequestId, request: PermissionRequest },
+    /// The approval is no longer needed.
+    ApprovalWithdrawn(RequestId),
+}
+
+/// A record and its caller.
+#[derive(Clone)]
+pub(super) struct OwnedRecord {
+    pub(super) caller: Arc<str>,
+    pub(super) record: AgentRecord,
+}
+
+/// The state of a process between two requests.
+#[derive(Clone, Debug)]
+pub(super) struct Settled {
+    /// The conversation so far, the reply included.
+    pub(super) after: PrefixHash,
+    /// The calls it waits for; empty if the turn is over.
+    pub(super) calls: Vec<String>,
+}
