@@ -22,14 +22,16 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::WrongTool(name) => write!(f, "\"{name}\" is not a function that you can call now"),
-            Self::BrokenTag => f.write_str("the first tag after the line that begins calls is not complete"),
+            Self::WrongTool(name) => write!(f, "You cannot call the function \"{name}\" now."),
+            Self::BrokenTag => {
+                f.write_str("The first tag after the trigger line is incomplete or misspelled.")
+            }
             Self::Stray => f.write_str(
-                "between its parameters stands something that belongs to none of them, or a tag is not closed",
+                "There is unexpected text between the parameters, or a tag is misplaced or not closed.",
             ),
-            Self::BrokenJson => f.write_str("its JSON is not valid"),
-            Self::NotAsTaught => f.write_str("it is not written exactly in the form that you were given"),
-            Self::TooLarge => f.write_str("one of its values is too large"),
+            Self::BrokenJson => f.write_str("The JSON is not valid."),
+            Self::NotAsTaught => f.write_str("It does not follow the required format exactly."),
+            Self::TooLarge => f.write_str("One of the parameter values is too large."),
         }
     }
 }

@@ -16,28 +16,28 @@ use crate::value::escape::attribute;
 const TEMPLATE: &str = "\
 # Functions
 
-You can call the functions listed here. Their results come back to you in the next message.
+You can call the functions listed below. Their results are returned to you in the next message.
 
 {tools_list}
 
-To call functions, write this line by itself, exactly as it stands here:
+To call functions, first write this trigger line on its own, exactly as shown:
 {trigger_signal}
-and right below it one block for each call:
+Directly below it, write one block per call:
 <invoke name=\"FUNCTION\">
 <parameter name=\"PARAMETER\">VALUE</parameter>
 </invoke>
 
-- A string is written raw: no quotes around it, nothing escaped, every space and line as it should arrive.
-- Any other type is written as JSON. So is a string where the list says that it is.
-- A value of several lines begins on a new line after its opening tag and is followed by a new line:
+- Write strings raw: no quotes, no escaping, all whitespace exactly as intended.
+- Write values of every other type as JSON. Write strings as JSON only where the list says so.
+- Start a multi-line value on a new line after the opening tag, and put the closing tag on a new line after the value:
 <parameter name=\"PARAMETER\">
 first line
 second line
 </parameter>
-- Use the names exactly as listed, and give every required parameter.
-- Put no code fence around calls.
-- You may say something before the line above. After the last </invoke> write nothing more and stop: the results come next.
-- Write that line only when you make a call, never to talk about it.
+- Use function and parameter names exactly as listed, and include every required parameter.
+- Do not put calls in a code fence.
+- You may write text before the trigger line. After the last </invoke>, stop and write nothing more: the results come next.
+- Write the trigger line only to make calls. Do not mention it otherwise.
 ";
 
 /// The system text.
@@ -51,7 +51,7 @@ pub(crate) fn system(
     let template = options.prompt_template.as_deref().unwrap_or(TEMPLATE);
     let mut text = fill(template, &list, trigger);
     if parallel == Parallel::Forbidden {
-        text.push_str("- Make at most one call in an answer.\n");
+        text.push_str("- Make at most one call per answer.\n");
     }
     text
 }
@@ -67,7 +67,7 @@ pub(crate) fn reminder(trigger: &str, demand: &Demand, options: &Options) -> Opt
         return None;
     }
     Some(format!(
-        "({demanded}Calls begin with the line {trigger} by itself, then <invoke name=\"…\"> with its parameters.)"
+        "({demanded}To call functions, write the line {trigger} on its own, then one <invoke name=\"…\"> block per call.)"
     ))
 }
 
@@ -143,7 +143,7 @@ fn parameter_line(parameter: &Parameter, kind: CallKind, out: &mut String) {
     // Said at the parameter, so that an operator's own prompt teaches it too.
     attributes.push_str(match parameter.notation {
         Notation::Raw => "",
-        Notation::Json => " written=\"as JSON, a string in double quotes\"",
+        Notation::Json => " write_as=\"JSON, strings in double quotes\"",
     });
     if let Some(schema) = shown_schema(&parameter.schema).filter(|_| kind == CallKind::Function) {
         // A single quote would end the attribute; JSON has its own way to write one.

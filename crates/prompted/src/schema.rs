@@ -114,7 +114,7 @@ impl ToolSpec {
             Tool::Custom(custom) => {
                 let mut description = custom.description.clone().unwrap_or_default();
                 if let Some(format) = &custom.format {
-                    description.push_str("\nThe input follows this format: ");
+                    description.push_str("\nThe input must follow this format: ");
                     description.push_str(format.as_str());
                 }
                 let name = custom.name.as_str().to_owned();

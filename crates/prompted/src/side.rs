@@ -30,16 +30,18 @@ impl Missing {
         let Self { call, parameter, schema, notation, written, said } = self;
         let fault = match written {
             Some(written) => {
-                format!("In your call of {call}, the value of \"{parameter}\" cannot be read: {written}")
+                format!(
+                    "Your call to {call} has an invalid value for the parameter \"{parameter}\": {written}"
+                )
             }
-            None => format!("Your call of {call} lacks its required parameter \"{parameter}\"."),
+            None => format!("Your call to {call} is missing the required parameter \"{parameter}\"."),
         };
         let form = match notation {
-            Notation::Raw => "A string is written raw, any other type as JSON.",
-            Notation::Json => "It is written as JSON, a string in double quotes.",
+            Notation::Raw => "Write a string raw, and any other type as JSON.",
+            Notation::Json => "Write it as JSON, strings in double quotes.",
         };
         let question = format!(
-            "{fault}\nIts schema is {schema}. Answer with that value and nothing else: no tags, no fence, no explanation. \
+            "{fault}\nThe parameter's schema is {schema}. Reply with the value only: no tags, no code fence, no explanation. \
              {form}"
         );
         asked(prepared, said, question)
@@ -53,6 +55,8 @@ pub struct Continuation {
     pub reason: Reason,
     /// What the model has said so far.
     pub said: String,
+    /// The line that starts calls.
+    pub trigger: String,
     /// The operator's own words for a retry.
     pub retry_template: Option<String>,
 }
@@ -73,14 +77,16 @@ impl Continuation {
     pub fn request(&self, prepared: &TurnRequest) -> TurnRequest {
         let instruction = match &self.reason {
             Reason::Truncated => {
-                "Your answer was cut off. Go on from exactly where it stopped, with the very next character. Repeat \
-                 nothing, explain nothing, and do not begin the call anew."
+                "Your answer was cut off. Continue exactly where it stopped, starting with the very next character. \
+                 Do not repeat anything, do not explain anything, and do not start the call again."
                     .to_owned()
             }
             Reason::NoCall => {
-                "You announced no call, but one is needed now. Write it: the line that begins calls, then the call, \
-                 and nothing else."
-                    .to_owned()
+                format!(
+                "You did not call a function, but a call is required now. Write only the call: the line {} on its own, \
+                 then the call below it.",
+                self.trigger
+            )
             }
             Reason::Unreadable(fault) => self.retry(fault),
         };
@@ -93,8 +99,9 @@ impl Continuation {
                 .replace("{error_details}", &fault.to_string())
                 .replace("{original_response}", &self.said),
             None => format!(
-                "Your call cannot be read: {fault}. Nothing of it was run. Write it again from its beginning, in \
-                 exactly the form that you were given: the line that begins calls, then the call, and nothing else."
+                "Your call could not be parsed and was not run. {fault} Write the complete call again in exactly the \
+                 required format, and nothing else: the line {} on its own, then the call below it.",
+                self.trigger
             ),
         }
     }

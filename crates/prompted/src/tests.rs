@@ -5,6 +5,7 @@ mod cuts;
 mod enums;
 mod faults;
 mod history;
+mod prompts;
 mod retry;
 mod rows;
 mod side;

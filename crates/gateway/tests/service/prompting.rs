@@ -131,7 +131,8 @@ async fn only_one_value_a_turn_is_asked_for() {
     // P26
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
-        let is_question = String::from_utf8_lossy(&received.body).contains("lacks its required parameter");
+        let is_question =
+            String::from_utf8_lossy(&received.body).contains("is missing the required parameter");
         let lacking = "<invoke name=\"get_weather\">\n<parameter name=\"days\">3</parameter>\n</invoke>\n";
         if is_question {
             say(received, "Paris", "stop")
@@ -192,7 +193,7 @@ async fn a_model_that_must_call_and_does_not_is_told_once() {
     // P32
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
-        let told = String::from_utf8_lossy(&received.body).contains("You announced no call");
+        let told = String::from_utf8_lossy(&received.body).contains("You did not call a function");
         say(received, if told { CALL } else { "I would rather not." }, "stop")
     });
     let gate = gate(&upstream, Options::default());

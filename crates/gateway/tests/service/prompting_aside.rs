@@ -12,7 +12,7 @@ use crate::text_host::{CALL, call_in, forget_the_city, gate, questions, say, str
 async fn host_that_errs(first: &'static str) -> ScriptedUpstream {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(move |received| {
-        let told = String::from_utf8_lossy(&received.body).contains("Your call cannot be read");
+        let told = String::from_utf8_lossy(&received.body).contains("Your call could not be parsed");
         say(received, if told { CALL } else { first }, "stop")
     });
     upstream
@@ -71,7 +71,7 @@ async fn strict_and_whole_the_client_sees_only_the_exact_call() {
 async fn a_retry_that_fails_leaves_the_text_as_it_was_written() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
-        if String::from_utf8_lossy(&received.body).contains("Your call cannot be read") {
+        if String::from_utf8_lossy(&received.body).contains("Your call could not be parsed") {
             return Script::json(
                 400,
                 json!({ "error": { "message": "no", "type": "invalid_request_error" } }),

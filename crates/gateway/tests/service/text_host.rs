@@ -184,7 +184,8 @@ pub(crate) fn assert_text_only(received: &Received) {
 /// Makes the host call without the city, which it then tells when it is asked for it.
 pub(crate) fn forget_the_city(upstream: &ScriptedUpstream) {
     upstream.always(|received| {
-        let is_question = String::from_utf8_lossy(&received.body).contains("lacks its required parameter");
+        let is_question =
+            String::from_utf8_lossy(&received.body).contains("is missing the required parameter");
         let lacking = "§\n<invoke name=\"get_weather\">\n<parameter name=\"days\">3</parameter>\n</invoke>\n";
         say(received, if is_question { "Paris" } else { lacking }, "stop")
     });

@@ -56,8 +56,14 @@ impl Interpreter {
     pub fn continuation(&self) -> Option<Continuation> {
         match &self.progress {
             Progress::Ending(_, Some(reason)) => {
+                let trigger = self.plan.trigger().unwrap_or_default().to_owned();
                 let retry_template = self.plan.rules.options.retry_template.clone();
-                Some(Continuation { reason: reason.clone(), said: self.said.clone()?, retry_template })
+                Some(Continuation {
+                    reason: reason.clone(),
+                    said: self.said.clone()?,
+                    trigger,
+                    retry_template,
+                })
             }
             Progress::Ending(_, None) | Progress::Before | Progress::Running | Progress::Finished => None,
         }

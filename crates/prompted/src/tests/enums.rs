@@ -112,7 +112,7 @@ fn the_model_is_told_where_strings_have_quotes_and_nowhere_else() {
         for prompt_template in [None, Some("{tools_list} {trigger_signal}".to_owned())] {
             let options = Options { prompt_template, ..Options::default() };
             let told = format!("{:?}", prepared(&request_with(&schema), &options).request.system);
-            assert_eq!(told.contains("written=\\\"as JSON, a string in double quotes"), is_told, "{schema}");
+            assert_eq!(told.contains("write_as=\\\"JSON, strings in double quotes"), is_told, "{schema}");
         }
     }
 }
@@ -130,7 +130,7 @@ fn whoever_is_asked_for_such_a_value_is_told_too() {
         }
     }
     let asked = interpreter.missing().unwrap().request(&prepared.request);
-    assert!(format!("{:?}", asked.messages.last()).contains("a string in double quotes"));
+    assert!(format!("{:?}", asked.messages.last()).contains("strings in double quotes"));
     interpreter.supply("\"1\"", &mut out);
     interpreter.end(&mut out);
     assert_eq!(outcome(&interpreter, out).blocks, ["call Pick {\"x\":\"1\"}"]);

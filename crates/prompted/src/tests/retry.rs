@@ -36,7 +36,7 @@ fn the_fault_is_explained_and_the_new_answer_takes_the_place_of_the_call() {
         assert!(sent(&turn).contains("BlockStarted(Text)") && !sent(&turn).contains('<'), "{}", sent(&turn));
         let asked = turn.interpreter.continuation().unwrap().request(&turn.prepared.request);
         assert_eq!(asked.messages.len(), turn.prepared.request.messages.len() + 2);
-        assert!(format!("{:?}", asked.messages.last()).contains("the first tag"));
+        assert!(format!("{:?}", asked.messages.last()).contains("The first tag"));
         turn.reply(PING, StopReason::EndTurn, cutting);
         let (outcome, usage) = turn.outcome();
         assert_eq!(outcome.blocks, ["text Let me look.", "call Ping {}"]);
@@ -142,5 +142,5 @@ fn the_operators_own_words_are_filled_in() {
     turn.reply(SLIP, StopReason::EndTurn, Cutting::Whole);
     let asked = turn.interpreter.continuation().unwrap().request(&turn.prepared.request);
     let told = format!("{:?}", asked.messages.last());
-    assert!(told.contains("WRONG: the first tag") && told.contains("IN Let me look."), "{told}");
+    assert!(told.contains("WRONG: The first tag") && told.contains("IN Let me look."), "{told}");
 }
