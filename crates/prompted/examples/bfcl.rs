@@ -152,8 +152,8 @@ fn read(prepared: &Prepared, text: &str, size: usize) -> Result<Vec<(String, Val
     let mut events = Vec::new();
     interpreter.event(TurnEvent::Started(ReplyHead::default()), &mut events);
     interpreter.event(TurnEvent::BlockStarted(BlockStart::Text), &mut events);
-    let letters: Vec<char> = text.chars().collect();
-    for piece in letters.chunks(if size == 0 { letters.len().max(1) } else { size }) {
+    let characters: Vec<char> = text.chars().collect();
+    for piece in characters.chunks(if size == 0 { characters.len().max(1) } else { size }) {
         interpreter.event(TurnEvent::BlockDelta(Delta::Text(piece.iter().collect())), &mut events);
     }
     interpreter.event(TurnEvent::BlockFinished(BlockEnd::default()), &mut events);

@@ -1,4 +1,5 @@
-//! What a model is told about its tools. The text is the same for the same tools, so that the host's cache can keep it.
+//! The prompt that describes the tools. The same tools always give the same text, so that the host can cache
+//! it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use memchr::memchr2;
 use serde_json::Value;
 use toolgate_model::{CallKind, Parallel};
 
-use crate::Demand;
+use crate::CallPolicy;
 use crate::options::Options;
 use crate::schema::{Notation, Parameter, ToolSpec, Types};
 use crate::value::escape::attribute;
@@ -40,7 +41,7 @@ second line
 - Write the trigger line only to make calls. Do not mention it otherwise.
 ";
 
-/// The system text.
+/// The text added to the system prompt.
 pub(crate) fn system(
     tools: &[Arc<ToolSpec>],
     trigger: &str,
@@ -56,12 +57,12 @@ pub(crate) fn system(
     text
 }
 
-/// One line on the last message; it also says whether a call is demanded.
-pub(crate) fn reminder(trigger: &str, demand: &Demand, options: &Options) -> Option<String> {
-    let demanded = match demand {
-        Demand::Some => "You must call at least one function now. ".to_owned(),
-        Demand::Only(name) => format!("You must call the function {name} now. "),
-        Demand::Free | Demand::Nothing => String::new(),
+/// The line appended to the last message. It also states whether a call is required.
+pub(crate) fn reminder(trigger: &str, policy: &CallPolicy, options: &Options) -> Option<String> {
+    let demanded = match policy {
+        CallPolicy::Required => "You must call at least one function now. ".to_owned(),
+        CallPolicy::Named(name) => format!("You must call the function {name} now. "),
+        CallPolicy::Optional | CallPolicy::Forbidden => String::new(),
     };
     if demanded.is_empty() && !options.reminder.is_on() {
         return None;
@@ -71,7 +72,7 @@ pub(crate) fn reminder(trigger: &str, demand: &Demand, options: &Options) -> Opt
     ))
 }
 
-/// Fills a template. One that is a valid Python format string, as Toolify's are, has its braces doubled.
+/// Fills a template. A valid Python format string, such as Toolify's templates, has doubled braces.
 fn fill(template: &str, list: &str, trigger: &str) -> String {
     let doubled = is_format_string(template);
     let mut out = String::with_capacity(template.len() + list.len());
@@ -97,7 +98,7 @@ fn fill(template: &str, list: &str, trigger: &str) -> String {
     out
 }
 
-/// True where every brace is doubled or part of one of the two names.
+/// True if every brace is doubled or part of one of the two placeholders.
 fn is_format_string(template: &str) -> bool {
     let mut rest = template;
     while let Some(at) = next_brace(rest) {
@@ -117,7 +118,7 @@ fn next_brace(text: &str) -> Option<usize> {
 fn tools_list(tools: &[Arc<ToolSpec>]) -> String {
     let mut out = String::from("<function_list>\n");
     for tool in tools {
-        // Descriptions stay as they are: entities in them would teach the model to write entities.
+        // Descriptions are not escaped: that would teach the model to write entities.
         line(&mut out, format_args!("<tool><name>{}</name>", attribute(&tool.name)));
         line(&mut out, format_args!("<description>{}</description>", tool.description));
         line(&mut out, format_args!("<parameters>"));
@@ -140,13 +141,13 @@ fn parameter_line(parameter: &Parameter, kind: CallKind, out: &mut String) {
     let mut attributes =
         format!("name=\"{}\" type=\"{}\"", attribute(&parameter.name), type_names(parameter.types));
     attributes.push_str(if parameter.required { " required=\"true\"" } else { "" });
-    // Said at the parameter, so that an operator's own prompt teaches it too.
+    // Stated at the parameter, so that it also works with an operator's own prompt.
     attributes.push_str(match parameter.notation {
         Notation::Raw => "",
         Notation::Json => " write_as=\"JSON, strings in double quotes\"",
     });
     if let Some(schema) = shown_schema(&parameter.schema).filter(|_| kind == CallKind::Function) {
-        // A single quote would end the attribute; JSON has its own way to write one.
+        // A single quote would end the attribute, so it is written as a JSON escape.
         let json = schema.to_string().replace('\'', "\\u0027");
         attributes.push_str(" schema='");
         attributes.push_str(&json);
@@ -155,7 +156,7 @@ fn parameter_line(parameter: &Parameter, kind: CallKind, out: &mut String) {
     line(out, format_args!("<parameter {attributes}>{description}</parameter>"));
 }
 
-/// The part of a schema that its attributes do not say.
+/// The part of a schema that the other attributes do not express.
 fn shown_schema(schema: &Value) -> Option<Value> {
     let mut fields = schema.as_object()?.clone();
     fields.remove("description");
@@ -180,7 +181,7 @@ fn type_names(types: Types) -> String {
         return "any".to_owned();
     }
     let named = NAMES.iter().filter(|(one, name)| {
-        // Every integer is a number; saying both would only confuse.
+        // Every integer is a number; naming both would be confusing.
         types.has(*one) && !(*name == "integer" && types.has(Types::NUMBER))
     });
     named.map(|(_, name)| *name).collect::<Vec<_>>().join("|")
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_filled_as_python_would_where_it_can() {
+    fn valid_format_strings_are_filled_like_in_python() {
         assert_eq!(fill("{tools_list} {{x}} {trigger_signal}", "L", "S"), "L {x} S");
         assert_eq!(fill("{tools_list} {x} {{y}} {trigger_signal}", "L", "S"), "L {x} {{y}} S");
         assert_eq!(fill("{tools_list}", "{trigger_signal}", "S"), "{trigger_signal}");

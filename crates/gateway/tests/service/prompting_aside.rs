@@ -22,7 +22,7 @@ async fn host_that_errs(first: &'static str) -> ScriptedUpstream {
 fn output_tokens(text: &str) -> u64 {
     let at = text.rfind("\"output_tokens\":").unwrap_or_else(|| panic!("no counts in {text}"));
     let digits = text[at + "\"output_tokens\":".len()..].trim_start();
-    digits[..digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len())]
+    digits[..digits.find(|character: char| !character.is_ascii_digit()).unwrap_or(digits.len())]
         .parse()
         .expect("a number")
 }

@@ -56,8 +56,8 @@ pub(crate) fn say(received: &Received, text: &str, finish: &str) -> Script {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
         json!({ "id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice] })
     };
-    let letters: Vec<char> = text.chars().collect();
-    let script = letters.chunks(5).fold(Script::sse(), |script, piece| {
+    let characters: Vec<char> = text.chars().collect();
+    let script = characters.chunks(5).fold(Script::sse(), |script, piece| {
         let piece: String = piece.iter().collect();
         script.frame("", chunk(json!({ "content": piece }), Value::Null))
     });

@@ -71,12 +71,12 @@ pub fn read(prepared: &Prepared, replies: &[&str], stop: &StopReason, size: usiz
     let mut replies = replies.iter();
     let mut events = events(replies.next().copied().unwrap_or_default(), stop, size).into_iter();
     loop {
-        if interpreter.missing().is_some() {
+        if interpreter.missing_value().is_some() {
             match replies.next() {
-                Some(value) => interpreter.supply(value, &mut out),
-                None => interpreter.go_without(&mut out),
+                Some(value) => interpreter.supply_value(value, &mut out),
+                None => interpreter.decline_value(&mut out),
             }
-        } else if interpreter.continuation().is_some() {
+        } else if interpreter.follow_up().is_some() {
             let Some(reply) = replies.next() else { break };
             events = self::events(reply, stop, size).into_iter();
             // The first event of the next reply is what leaves the one that was cut.
@@ -88,7 +88,7 @@ pub fn read(prepared: &Prepared, replies: &[&str], stop: &StopReason, size: usiz
             let Some(event) = events.next() else { break };
             interpreter.event(event, &mut out);
             if size == 1 {
-                assert!(interpreter.waiting() <= MAX_WAITING, "{} bytes wait", interpreter.waiting());
+                assert!(interpreter.buffered_bytes() <= MAX_WAITING, "{} bytes wait", interpreter.buffered_bytes());
             }
         }
     }
@@ -102,9 +102,8 @@ fn outcome(interpreter: &Interpreter, events: Vec<TurnEvent>) -> Outcome {
         grammar.accept(event).expect("the interpreter keeps to the grammar");
     }
     let reply = fold(events).expect("a reply that is complete");
-    let mut recoveries = interpreter.recoveries().to_vec();
-    recoveries.retain(|recovery| *recovery != Recovery::TailDropped);
-    let truncation = interpreter.truncated();
+    let recoveries = interpreter.recoveries().filter(|recovery| *recovery != Recovery::TailDropped).collect();
+    let truncation = interpreter.truncation();
     Outcome { blocks: reply.blocks, stop: reply.finish.stop, recoveries, truncation }
 }
 
@@ -112,8 +111,8 @@ fn outcome(interpreter: &Interpreter, events: Vec<TurnEvent>) -> Outcome {
 fn events(text: &str, stop: &StopReason, size: usize) -> Vec<TurnEvent> {
     let mut events =
         vec![TurnEvent::Started(ReplyHead::default()), TurnEvent::BlockStarted(BlockStart::Text)];
-    let letters: Vec<char> = text.chars().collect();
-    let pieces = letters.chunks(size.max(1)).map(|piece| piece.iter().collect());
+    let characters: Vec<char> = text.chars().collect();
+    let pieces = characters.chunks(size.max(1)).map(|piece| piece.iter().collect());
     events.extend(pieces.map(|piece| TurnEvent::BlockDelta(Delta::Text(piece))));
     events.push(TurnEvent::BlockFinished(BlockEnd::default()));
     events.push(TurnEvent::Finished(Finish { stop: stop.clone(), ..Finish::default() }));

@@ -1,11 +1,11 @@
-//! Anthropic's tools that come without a schema, because its own models know them by heart.
+//! Schemas of Anthropic's tools that requests do not describe, because Anthropic's own models know them.
 
 use serde_json::{Value, json};
 use toolgate_model::CallKind;
 
 use super::{ToolSpec, parameters};
 
-/// What the tool of this dated type takes; `None` for one that only its provider can run.
+/// The tool of this versioned type; `None` if only the provider can run it.
 pub(crate) fn tool(name: &str, kind: &str) -> Option<ToolSpec> {
     let (description, schema) = if kind.starts_with("bash_") {
         (BASH, bash())

@@ -1,4 +1,4 @@
-//! The exact text that models read. A change here is a change of behaviour: check it against real models.
+//! The exact text that models read. A change here changes behaviour: try it with real models.
 
 use expect_test::{Expect, expect};
 use toolgate_model::{
@@ -6,10 +6,10 @@ use toolgate_model::{
 };
 
 use super::*;
-use crate::side::{Continuation, Missing, Reason};
+use crate::side::{FollowUp, FollowUpReason, MissingValue};
 use crate::{Fault, Notation};
 
-/// Replaces the trigger and the nonce of the test conversation in `text`.
+/// Compares a text, in which the trigger of the conversation is replaced by a fixed one.
 fn check(prepared: &Prepared, text: &str, expect: &Expect) {
     let trigger = prepared.plan.trigger().unwrap_or("no trigger");
     expect.assert_eq(&text.replace(trigger, "<<CALL_k3f9q2ab7c>>"));
@@ -51,7 +51,7 @@ fn the_system_prompt_teaches_the_format() {
     check(
         &prepared,
         &texts(&prepared.request.system),
-        &expect![[r##"
+        &expect![[r#"
         # Functions
 
         You can call the functions listed below. Their results are returned to you in the next message.
@@ -85,7 +85,7 @@ fn the_system_prompt_teaches_the_format() {
         - You may write text before the trigger line. After the last </invoke>, stop and write nothing more: the results come next.
         - Write the trigger line only to make calls. Do not mention it otherwise.
         - Make at most one call per answer.
-    "##]],
+    "#]],
     );
 }
 
@@ -240,13 +240,13 @@ fn calls_and_results_of_the_history_are_text() {
 #[test]
 fn a_question_about_a_value_names_the_call_the_parameter_and_the_format() {
     let question = |written: Option<&str>, notation: Notation, expect: &Expect| {
-        let missing = Missing {
+        let missing = MissingValue {
             call: "get_weather".to_owned(),
             parameter: "days".to_owned(),
             schema: r#"{"type":"integer"}"#.to_owned(),
             notation,
             written: written.map(str::to_owned),
-            said: "Let me look.".to_owned(),
+            answer: "Let me look.".to_owned(),
         };
         let prepared = prepared(&weather_request(), &Options::default());
         let side = missing.request(&prepared.request);
@@ -275,44 +275,44 @@ fn a_question_about_a_value_names_the_call_the_parameter_and_the_format() {
     );
 }
 
-/// The last message of the request that a reply is followed up with.
-fn follow_up(reason: Reason, retry_template: Option<&str>, expect: &Expect) {
+/// Checks the last message of a follow-up request.
+fn follow_up(reason: FollowUpReason, retry_template: Option<&str>, expect: &Expect) {
     let prepared = prepared(&weather_request(), &Options::default());
-    let continuation = Continuation {
+    let follow_up = FollowUp {
         reason,
-        said: "Let me look.".to_owned(),
+        answer: "Let me look.".to_owned(),
         trigger: prepared.plan.trigger().unwrap().to_owned(),
         retry_template: retry_template.map(str::to_owned),
     };
-    let next = continuation.request(&prepared.request);
+    let next = follow_up.request(&prepared.request);
     check(&prepared, &user_text(next.messages.last()), expect);
 }
 
 #[test]
 fn a_follow_up_says_what_is_wrong_and_what_to_write() {
     follow_up(
-        Reason::Truncated,
+        FollowUpReason::Truncated,
         None,
         &expect![
             "Your answer was cut off. Continue exactly where it stopped, starting with the very next character. Do not repeat anything, do not explain anything, and do not start the call again."
         ],
     );
     follow_up(
-        Reason::NoCall,
+        FollowUpReason::NoCall,
         None,
         &expect![
             "You did not call a function, but a call is required now. Write only the call: the line <<CALL_k3f9q2ab7c>> on its own, then the call below it."
         ],
     );
     follow_up(
-        Reason::Unreadable(Fault::BrokenTag),
+        FollowUpReason::InvalidCall(Fault::MalformedTag),
         None,
         &expect![
             "Your call could not be parsed and was not run. The first tag after the trigger line is incomplete or misspelled. Write the complete call again in exactly the required format, and nothing else: the line <<CALL_k3f9q2ab7c>> on its own, then the call below it."
         ],
     );
     follow_up(
-        Reason::Unreadable(Fault::BrokenJson),
+        FollowUpReason::InvalidCall(Fault::InvalidJson),
         Some("Error: {error_details} Your answer was: {original_response}"),
         &expect!["Error: The JSON is not valid. Your answer was: Let me look."],
     );
@@ -322,10 +322,10 @@ fn a_follow_up_says_what_is_wrong_and_what_to_write() {
 fn every_fault_is_a_sentence() {
     let faults = [
         Fault::WrongTool("Fly".to_owned()),
-        Fault::BrokenTag,
-        Fault::Stray,
-        Fault::BrokenJson,
-        Fault::NotAsTaught,
+        Fault::MalformedTag,
+        Fault::UnexpectedText,
+        Fault::InvalidJson,
+        Fault::NotExact,
         Fault::TooLarge,
     ];
     let sentences = faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n");
