@@ -36,8 +36,7 @@ type Members = Vec<(String, String)>;
 impl Parser {
     /// Starts to buffer JSON after a header of this length.
     pub(super) fn open_json(&mut self, name: Option<String>, header: usize) {
-        let written = self.rest()[..header].to_owned();
-        let raw_opening = format!("{}\n{written}", self.rules.trigger.as_deref().unwrap_or_default());
+        let raw_opening = self.rest()[..header].to_owned();
         self.consume(header);
         let call =
             JsonCall { name, raw_opening, text: String::new(), depth: 0, in_string: false, escaped: false };

@@ -169,6 +169,9 @@ fn a_rejected_call_is_text_without_its_trigger() {
         "<invok name=\"Ping\">\n</invoke>",
         "<invoke>\n</invoke>",
         "<invoke name=\"Bash\">\nrubbish\n</invoke>",
+        "{\"name\":\"Shell\",\"arguments\":{}}",
+        "{\"name\":\"Ping\",\"arguments\":{,}}",
+        "<function_call><tool>Shell</tool><args_json>{}",
     ] {
         let outcome = read(&format!("Hm.\n§\n{call}"), &options, &StopReason::EndTurn);
         assert_eq!(outcome.blocks.concat(), format!("text Hm.\n{call}"), "{call}");
