@@ -1,7 +1,8 @@
-"""What is sent round: tools, and the calls that a model makes of them.
+"""Test cases: tools, and calls of these tools.
 
-BFCL is where the Python package `bfcl-eval` is installed: its questions bring tools, its ground truths calls. MCP_SERVER
-is the script of a real MCP server; calls of its tools are made from their schemas, and so are those of one tool of our own.
+BFCL is the folder in which the Python package `bfcl-eval` is installed: its questions contain tools, its ground truths
+calls. MCP_SERVER is the script of a real MCP server. Calls of its tools, and of one tool defined here, are generated from
+their schemas.
 """
 
 import ast
@@ -16,16 +17,16 @@ from bfcl_eval.constants import executable_backend_config
 
 import schema_values
 
-# Calls made of each tool whose schema is all there is.
-CALLS_OF_A_TOOL = 12
+# The number of cases generated for each tool.
+CASES_PER_TOOL = 12
 
-# What this benchmark calls the types of JSON Schema; its other names (any, and classes of Java) say nothing there.
+# The benchmark's names for JSON Schema types; its other names (any, and Java classes) have no equivalent.
 BFCL_TYPES = {"dict": "object", "float": "number", "double": "number", "tuple": "array", "String": "string", "Boolean": "boolean"}
 
-# Unions, nullables and references, a recursive one among them, in one place.
+# A tool with unions, nullable types and references, one of them recursive.
 HARD_TOOL = {
     "name": "hard",
-    "description": "Every kind of parameter that a reader of text could take for another.",
+    "description": "Has every kind of parameter that could be confused with another.",
     "inputSchema": {
         "type": "object",
         "properties": {
@@ -63,14 +64,14 @@ class Case:
     calls: list  # name, arguments
 
     def types(self, tool):
-        """Which JSON types each parameter of a tool may have."""
+        """The JSON types that each parameter of a tool accepts."""
         schema = next(schema for name, _, schema in self.tools if name == tool)
         properties = schema.get("properties", {})
         return {name: schema_values.accepted_types(property, schema) for name, property in properties.items()}
 
 
 def bfcl():
-    """(the cases, how many ground truths were left out because their own schema forbids them)"""
+    """Returns the cases, and the number of ground truths skipped because they contradict their own schema."""
     data = Path(os.environ["BFCL"]) / "bfcl_eval/data"
     possible = []
     for answers in sorted((data / "possible_answer").iterdir()):
@@ -93,7 +94,7 @@ def mcp_server():
     tools = [(tool["name"], tool.get("description", ""), tool["inputSchema"]) for tool in [HARD_TOOL] + listed_tools()]
     cases = []
     for name, _, schema in tools:
-        for seed in range(CALLS_OF_A_TOOL):
+        for seed in range(CASES_PER_TOOL):
             random = Random(f"{name} {seed}")
             # Two calls of the same tool in each answer.
             calls = [(name, schema_values.value(schema, schema, random)) for _ in range(2)]
@@ -106,20 +107,20 @@ def json_lines(path):
 
 
 def ground_truth(truth):
-    """The first accepted value of each parameter; nothing where the truth is no list of calls."""
+    """The first accepted value of each parameter; empty if the ground truth is not a list of calls."""
     calls = []
     for call in truth:
         if not isinstance(call, dict):
             return []
         name, parameters = next(iter(call.items()))
         firsts = {parameter: accepted[0] for parameter, accepted in parameters.items() if accepted}
-        # An empty text stands for leaving the parameter out.
+        # An empty string means that the parameter is omitted.
         calls.append((name, {parameter: first for parameter, first in firsts.items() if first != ""}))
     return calls
 
 
 def python_calls(calls, tools):
-    """The calls of one turn of a longer conversation, which are written in Python."""
+    """The calls of one turn of a multi-turn conversation, which are Python expressions."""
     read = []
     for call in calls:
         call = ast.parse(call, mode="eval").body
@@ -154,7 +155,7 @@ def renamed_types(schema):
 
 
 def contradicts(case):
-    """True where a required value is missing (the gateway would ask for it), or one is not what its parameter may be."""
+    """True if a required value is missing (the gateway would request it) or a value does not match its schema."""
     for name, arguments in case.calls:
         schema = next((schema for tool, _, schema in case.tools if tool == name), None)
         if schema is None or not set(schema.get("required", [])) <= set(arguments):
@@ -173,7 +174,7 @@ def contradicts(case):
 
 
 def listed_tools():
-    """Starts the MCP server, asks for its tools and ends it."""
+    """Starts the MCP server, lists its tools and stops it."""
     server = subprocess.Popen(
         ["node", os.environ["MCP_SERVER"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
     )

@@ -1,8 +1,8 @@
-"""Calls written as text by a model, cut into pieces, and read back by the official SDKs through the gateway: all exact.
+"""Checks that calls written as text by a model reach the official SDKs exactly, however the text is split into chunks.
 
-GATEWAY is the gateway's address, SCRIPTED_MODEL the scripted model's behind it; see `cases` for what is sent. EVERY
-narrows the run to every so-manieth case, WORKERS tells how many processes share it. A line for each case that is not
-exact, the figures, and a last line with the counts.
+GATEWAY is the gateway's address, SCRIPTED_MODEL the address of the scripted model behind it; see `cases` for the data.
+EVERY limits the run to every Nth case, and WORKERS sets the number of processes. Prints a line for each case that is not
+exact, statistics, and a last line with the counts.
 """
 
 import json
@@ -21,10 +21,10 @@ GATEWAY = os.environ["GATEWAY"]
 EVERY = int(os.environ.get("EVERY", "1"))
 WORKERS = int(os.environ.get("WORKERS", "2"))
 TIMEOUT_SECONDS = 60
-QUESTION = [{"role": "user", "content": "Please call what is needed."}]
+QUESTION = [{"role": "user", "content": "Please make the necessary calls."}]
 
-# The longest of the random pieces that a text comes in.
-LONGEST_PIECE = 12
+# The maximum length of random chunks.
+MAX_CHUNK = 12
 
 
 def messages(sdk, model, case, streamed):
@@ -50,7 +50,7 @@ def messages(sdk, model, case, streamed):
 
 
 def chat(sdk, model, case, streamed):
-    # The accumulator takes strict tools only.
+    # The SDK's accumulator accepts strict tools only.
     tools = [
         {"type": "function", "function": {"name": name, "description": text, "parameters": schema, "strict": True}}
         for name, text, schema in case.tools
@@ -82,41 +82,41 @@ APIS = {
 
 
 def check(case, play, seed):
-    """Sends one case every way; gives a complaint for each way that is not exact."""
+    """Sends one case in every way; returns an error for each way that is not exact."""
     rendered = [text_model.call(name, arguments, case.types(name)) for name, arguments in case.calls]
     text = text_model.calls(*rendered)
     ways = [
         ("in characters", 1, True),
-        ("in random pieces", [LONGEST_PIECE, seed], True),
-        ("in one piece", None, True),
+        ("in random chunks", [MAX_CHUNK, seed], True),
+        ("in one chunk", None, True),
         ("whole", None, False),
     ]
-    complaints = []
+    errors = []
     for way, pieces, streamed in ways:
         text_model.play(play, [{"text": text, "pieces": pieces}])
         for api, (ask, _) in APIS.items():
             try:
-                complaint = difference(case, streamed, *ask(SDKS[api], f"pc/{play}", case, streamed))
-            except Exception as why:  # any way to fail is a case that is not exact
-                complaint = f"{type(why).__name__}: {why}"
-            if complaint:
-                complaints.append(f"{case.name}, {api}, {way}: {complaint}")
-    return complaints
+                error = difference(case, streamed, *ask(SDKS[api], f"pc/{play}", case, streamed))
+            except Exception as why:  # any failure means that the case is not exact
+                error = f"{type(why).__name__}: {why}"
+            if error:
+                errors.append(f"{case.name}, {api}, {way}: {error}")
+    return errors
 
 
 def difference(case, streamed, calls, pieces, text, stopped_for_calls):
-    # Python takes True for 1 and 1 for 1.0; as JSON they differ.
+    # Compared as JSON, because in Python True == 1 == 1.0.
     exact = lambda calls: json.dumps([[name, arguments] for name, arguments in calls], sort_keys=True)
     if exact(calls) != exact(case.calls):
         return f"got {exact(calls)} for {exact(case.calls)}"
     if text.strip():
-        return f"markup came out as text: {text!r}"
+        return f"markup was forwarded as text: {text!r}"
     if not stopped_for_calls:
-        return "it did not stop for calls"
+        return "the stop reason is not tool use"
     if streamed:
-        for (_, arguments), said in zip(calls, pieces):
-            if json.dumps(json.loads(said or "{}"), sort_keys=True) != json.dumps(arguments, sort_keys=True):
-                return f"streamed {said} for {arguments}"
+        for (_, arguments), streamed_json in zip(calls, pieces):
+            if json.dumps(json.loads(streamed_json or "{}"), sort_keys=True) != json.dumps(arguments, sort_keys=True):
+                return f"streamed {streamed_json} for {arguments}"
     return None
 
 
@@ -136,14 +136,14 @@ def main():
     server = cases.mcp_server()
     passed = failed = 0
     with multiprocessing.Pool(WORKERS, start_worker) as pool:
-        for title, chosen in ((f"BFCL, {contradictions} that contradict their schema left out", bfcl), ("MCP server", server)):
-            # There are few cases of the server, and each of its tools is different.
+        for title, chosen in ((f"BFCL, {contradictions} that contradict their schema are skipped", bfcl), ("MCP server", server)):
+            # The server has few cases, and each of its tools is different.
             chosen = chosen[:: EVERY if chosen is bfcl else max(1, EVERY // 8)]
             began, not_exact = time.monotonic(), 0
-            for complaints in pool.imap_unordered(work, enumerate(chosen)):
-                not_exact += bool(complaints)
-                for complaint in complaints:
-                    print(f"FAIL {complaint[:1500]}")
+            for errors in pool.imap_unordered(work, enumerate(chosen)):
+                not_exact += bool(errors)
+                for error in errors:
+                    print(f"FAIL {error[:1500]}")
             calls, seconds = sum(len(case.calls) for case in chosen), time.monotonic() - began
             print(f"{title}: {len(chosen)} answers, {calls} calls, 8 ways each; {not_exact} not exact; {seconds:.0f} s")
             passed, failed = passed + len(chosen) - not_exact, failed + not_exact

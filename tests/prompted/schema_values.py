@@ -1,6 +1,6 @@
-"""Values that a JSON Schema allows, made from a seed: unions, references, nullables and awkward texts among them."""
+"""Generates values that a JSON Schema allows, including unions, references, nullable types and strings that are hard to parse."""
 
-# How deep references may nest before only what is required is filled in.
+# The nesting depth from which only required properties are generated.
 MAX_DEPTH = 4
 
 TEXTS = [
@@ -34,7 +34,7 @@ NUMBERS = {"integer": [0, -7, 42, 9007199254740993], "number": [0, -1.5, 3, 1e21
 
 
 def value(schema, root, random, depth=0):
-    """A value of the schema; `root` is where its references point."""
+    """A value of the schema; references are resolved in `root`."""
     schema = resolved(schema, root)
     if "const" in schema:
         return schema["const"]
@@ -51,7 +51,7 @@ def value(schema, root, random, depth=0):
 
 
 def accepted_types(schema, root):
-    """The JSON types that a schema accepts; an empty one accepts all."""
+    """The JSON types that a schema accepts; an empty schema accepts all types."""
     schema = resolved(schema, root)
     if "const" in schema or "enum" in schema:
         members = [schema["const"]] if "const" in schema else schema["enum"]
@@ -76,11 +76,11 @@ def resolved(schema, root):
 
 def an_object(schema, root, random, depth):
     required = schema.get("required", [])
-    wanted = lambda name: name in required or (depth < MAX_DEPTH and random.random() < 0.7)
+    included = lambda name: name in required or (depth < MAX_DEPTH and random.random() < 0.7)
     members = {
         name: value(member, root, random, depth + 1)
         for name, member in schema.get("properties", {}).items()
-        if wanted(name)
+        if included(name)
     }
     more = schema.get("additionalProperties", False)
     if more and depth and random.random() < 0.5:

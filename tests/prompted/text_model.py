@@ -1,7 +1,7 @@
-"""A model that only knows text: what it writes when it calls tools, and how a test makes it write that.
+"""A scripted text-only model.
 
-`call` renders a call as the gateway's prompt teaches it, independently of the gateway's own code. `play` hands the
-scripted model the texts it is to say.
+`call` renders a call in the format of the gateway's prompt, independently of the gateway's code. `play` gives the
+scripted model the texts of its replies.
 """
 
 import json
@@ -10,12 +10,12 @@ import urllib.request
 
 MODEL = os.environ.get("SCRIPTED_MODEL", "")
 
-# Stands for the trigger line that the prompt of each request teaches.
+# Placeholder for the trigger line in the prompt of each request.
 TRIGGER = "\ue000"
 
 
 def call(name, arguments, types=None):
-    """One call; `types` tells which JSON types a parameter may have, and without it a string is just a string."""
+    """Renders one call. `types` maps parameters to the JSON types they accept; the default is string."""
     lines = [f'<invoke name="{name}">']
     for parameter, value in arguments.items():
         accepted = (types or {}).get(parameter, {"string"})
@@ -24,7 +24,7 @@ def call(name, arguments, types=None):
 
 
 def calls(*rendered, before=""):
-    """A whole answer: perhaps a sentence, then the trigger and the calls."""
+    """A whole answer: optional text, then the trigger and the calls."""
     return before + ("\n" if before else "") + TRIGGER + "\n" + "\n".join(rendered) + "\n"
 
 
@@ -33,14 +33,14 @@ def written(value, accepted):
         return json.dumps(value, ensure_ascii=False)
     if accepted == {"string", "null"} and value == "null":
         return "<![CDATA[null]]>"
-    # A string is raw; where a number or a list could stand too, one that looks like it is written as JSON.
-    if not accepted <= {"string", "null"} and could_be_something_else(value):
+    # Strings are raw, except that a string that looks like another accepted type is written as JSON.
+    if not accepted <= {"string", "null"} and looks_like_another_type(value):
         return json.dumps(value, ensure_ascii=False)
-    # A value of several lines stands on lines of its own.
+    # A multi-line value starts and ends on its own lines.
     return f"\n{value}\n" if "\n" in value or "\r" in value else value
 
 
-def could_be_something_else(text):
+def looks_like_another_type(text):
     if text != text.strip() or text[:1] in ('"', "{", "[", ""):
         return True
     try:
@@ -51,13 +51,13 @@ def could_be_something_else(text):
 
 
 def play(name, turns):
-    """`turns` are texts, or dicts with `text`, `pieces` (a length, or [longest, seed]) and `end` (stop, length, cut)."""
+    """`turns` are texts, or dicts with `text`, `pieces` (a length, or [maximum length, seed]) and `end` (stop, length, cut)."""
     turns = [{"text": turn} if isinstance(turn, str) else turn for turn in turns]
     exchange("PUT", name, json.dumps({"turns": turns}).encode())
 
 
-def heard(name):
-    """The bodies of the requests that a play was asked with."""
+def received(name):
+    """The bodies of the requests that the model received for a play."""
     return json.loads(exchange("GET", name, None))
 
 

@@ -1,5 +1,5 @@
-//! Calls and results of the history as text the model can follow, in the very form it is asked to write (D4).
-//! Reading a rendered answer gives back the calls, argument for argument.
+//! Renders the calls and results of the history as text, in the format the model is asked to write (D4).
+//! Parsing a rendered answer gives back the same calls and arguments.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use toolgate_model::{
 
 use crate::parse::json_members;
 use crate::schema::{Notation, Parameter, RAW_PARAMETER, ToolSpec, Types};
-use crate::trigger::Marks;
+use crate::trigger::Markers;
 use crate::value::{coerce, escape::attribute};
 
-/// Markup that makes a raw value ambiguous; such a value is wrapped.
+/// Markup that makes a raw value ambiguous; a value that contains any is wrapped in CDATA.
 const MARKUP: [&str; 9] = [
     "<![CDATA[",
     "</parameter",
@@ -27,22 +27,24 @@ const MARKUP: [&str; 9] = [
     "DSML",
 ];
 
-/// The conversation without calls and results as such.
-pub(crate) fn render(messages: &[Message], tools: &[Arc<ToolSpec>], marks: &Marks) -> Vec<Message> {
+/// The conversation with calls and results rendered as text.
+pub(crate) fn render(messages: &[Message], tools: &[Arc<ToolSpec>], markers: &Markers) -> Vec<Message> {
     let mut rendered: Vec<Message> = Vec::with_capacity(messages.len());
     let mut after_results = false;
     for (index, message) in messages.iter().enumerate() {
         let mut was_results = false;
         match message {
-            Message::Assistant(answer) => rendered.push(Message::Assistant(assistant(answer, tools, marks))),
+            Message::Assistant(answer) => {
+                rendered.push(Message::Assistant(assistant(answer, tools, markers)));
+            }
             Message::ToolResults(results) => {
                 let before = &messages[..index];
-                let parts = results.results.iter().flat_map(|result| result_parts(result, before, marks));
+                let parts = results.results.iter().flat_map(|result| result_parts(result, before, markers));
                 let content = joined(parts);
                 rendered.push(Message::User(UserMessage { content, extras: Extras::NONE }));
                 was_results = true;
             }
-            // What the user says with the results is one message with them: many templates want turns to alternate.
+            // A user message after results is merged with them: many chat templates require alternating roles.
             Message::User(user) => match rendered.last_mut() {
                 Some(Message::User(results)) if after_results => {
                     results.content.extend(user.content.iter().cloned());
@@ -56,7 +58,7 @@ pub(crate) fn render(messages: &[Message], tools: &[Arc<ToolSpec>], marks: &Mark
     rendered
 }
 
-fn assistant(answer: &AssistantMessage, tools: &[Arc<ToolSpec>], marks: &Marks) -> AssistantMessage {
+fn assistant(answer: &AssistantMessage, tools: &[Arc<ToolSpec>], markers: &Markers) -> AssistantMessage {
     let mut content: Vec<Block> = Vec::new();
     let mut last = Last::Other;
     for block in &answer.content {
@@ -73,9 +75,9 @@ fn assistant(answer: &AssistantMessage, tools: &[Arc<ToolSpec>], marks: &Marks) 
                 let text = call_text(call, tools);
                 match last {
                     Last::Call => append(&mut content, &format!("\n{text}")),
-                    Last::Text => append(&mut content, &format!("\n{}\n{text}", marks.trigger)),
+                    Last::Text => append(&mut content, &format!("\n{}\n{text}", markers.trigger)),
                     Last::Other => {
-                        content.push(Block::Text(Text::new(format!("{}\n{text}", marks.trigger))));
+                        content.push(Block::Text(Text::new(format!("{}\n{text}", markers.trigger))));
                     }
                 }
                 last = Last::Call;
@@ -102,7 +104,7 @@ fn append(content: &mut [Block], more: &str) {
     }
 }
 
-/// A call as the model is asked to write it.
+/// A call in the format the model is asked to write.
 pub(crate) fn call_text(call: &ToolCall, tools: &[Arc<ToolSpec>]) -> String {
     let tool = tools.iter().find(|tool| tool.name == call.name.as_str());
     let mut out = format!("<invoke name=\"{}\">\n", attribute(call.name.as_str()));
@@ -122,7 +124,7 @@ pub(crate) fn call_text(call: &ToolCall, tools: &[Arc<ToolSpec>]) -> String {
                 parameter_text(&name, &value, &mut out);
             }
         }
-        // A custom tool's input, or what a model wrote in place of JSON: raw either way.
+        // The input of a custom tool, or arguments that are not a JSON object: both are written raw.
         None => parameter_text(RAW_PARAMETER, &raw(&call.arguments, RAW_PARAMETER), &mut out),
     }
     out.push_str("</invoke>");
@@ -134,28 +136,28 @@ fn parameter_text(name: &str, value: &str, out: &mut String) {
     writeln!(out, "<parameter name=\"{}\">{value}</parameter>", attribute(name)).unwrap_or_default();
 }
 
-/// A value so that reading it by its schema gives back the same JSON.
+/// A value in a form that its schema parses back to the same JSON.
 fn value_text(json: &str, parameter: &Parameter) -> String {
     let Ok(text) = serde_json::from_str::<String>(json) else { return raw(json, &parameter.name) };
     let types = parameter.types;
     if !types.has(Types::STRING) || parameter.notation == Notation::Json {
         return raw(json, &parameter.name);
     }
-    if types == Types::STRING && parameter.members.is_empty() {
+    if types == Types::STRING && parameter.enum_values.is_empty() {
         return raw(&text, &parameter.name);
     }
-    if types == Types::STRING.or(Types::NULL) && parameter.members.is_empty() {
+    if types == Types::STRING.or(Types::NULL) && parameter.enum_values.is_empty() {
         return if text == "null" { cdata(&text) } else { raw(&text, &parameter.name) };
     }
-    // A string that could be taken for something else is written as JSON.
+    // A string that could be parsed as another type is written as JSON.
     let same = coerce::read(&text, parameter)
         .is_some_and(|reading| serde_json::from_str(&reading.json).ok() == Some(text.clone()));
-    let undecided = parameter.members.is_empty()
+    let undecided = parameter.enum_values.is_empty()
         && (text.trim_start().starts_with(['{', '[', '"']) || text.trim() != text);
     if same && !undecided { raw(&text, &parameter.name) } else { raw(json, &parameter.name) }
 }
 
-/// Raw text between tags: inline, as a block where its ends need protection, or wrapped where it holds markup.
+/// Raw text between tags: inline, on lines of its own if it has line breaks, or as CDATA if it contains markup.
 fn raw(text: &str, name: &str) -> String {
     let own_close = format!("</{name}>");
     if MARKUP.iter().any(|markup| text.contains(markup)) || text.contains(&own_close) {
@@ -168,21 +170,21 @@ fn cdata(text: &str) -> String {
     format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"))
 }
 
-fn result_parts(result: &ToolResult, before: &[Message], marks: &Marks) -> Vec<Part> {
+fn result_parts(result: &ToolResult, before: &[Message], markers: &Markers) -> Vec<Part> {
     let name = called_name(result, before).map(|name| format!(" name=\"{}\"", attribute(name)));
     let status = match result.outcome {
         ToolOutcome::Success => "",
         ToolOutcome::Error => " error=\"true\"",
     };
     let id = attribute(result.call.as_str());
-    let open = format!("<tool_result_{}{} id=\"{id}\"{status}>\n", marks.nonce, name.unwrap_or_default());
+    let open = format!("<tool_result_{}{} id=\"{id}\"{status}>\n", markers.nonce, name.unwrap_or_default());
     let mut parts = vec![Part::text(open)];
     parts.extend(result.content.iter().cloned());
-    parts.push(Part::text(format!("\n</tool_result_{}>\n", marks.nonce)));
+    parts.push(Part::text(format!("\n</tool_result_{}>\n", markers.nonce)));
     parts
 }
 
-/// The tool that a result's call named: the nearest call before it with that id.
+/// The name of the tool that a result belongs to: that of the nearest earlier call with the same id.
 fn called_name<'m>(result: &ToolResult, before: &'m [Message]) -> Option<&'m str> {
     before.iter().rev().find_map(|message| match message {
         Message::Assistant(answer) => answer.content.iter().find_map(|block| match block {
@@ -197,7 +199,7 @@ fn called_name<'m>(result: &ToolResult, before: &'m [Message]) -> Option<&'m str
     })
 }
 
-/// Neighbouring texts with nothing attached become one.
+/// Merges adjacent text parts without extras.
 fn joined(parts: impl Iterator<Item = Part>) -> Vec<Part> {
     let mut joined: Vec<Part> = Vec::new();
     for part in parts {

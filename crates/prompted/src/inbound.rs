@@ -1,4 +1,4 @@
-//! All text that reaches the model from outside: what a trigger must not occur in.
+//! All text that reaches the model from outside. A trigger must not occur in it.
 
 use toolgate_model::{Block, JsonText, Message, Part, Source, Tool, TurnRequest};
 
@@ -6,7 +6,7 @@ use toolgate_model::{Block, JsonText, Message, Part, Source, Tool, TurnRequest};
 #[derive(Default)]
 pub(crate) struct Inbound<'a> {
     borrowed: Vec<&'a str>,
-    /// Texts inside blocks and tools that only their own dialect knows.
+    /// Text of blocks and tools that only their own dialect understands.
     owned: Vec<String>,
 }
 

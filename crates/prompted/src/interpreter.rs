@@ -1,102 +1,102 @@
-//! Events of a text-only upstream in, events with tool calls out.
+//! Turns the events of a text-only upstream into events with tool calls.
 
-mod ending;
-mod follow;
+mod follow_up;
 mod hold;
+mod stop_reason;
 
 use toolgate_model::{BlockEnd, BlockStart, CallId, Delta, Extras, Finish, StopReason, TurnEvent, Usage};
 
-use crate::parse::lex::End;
+use crate::parse::lex::InputEnd;
 use crate::parse::{Parser, Piece};
 use crate::plan::Plan;
 use crate::recovery::{Recovery, Truncation};
-use crate::side::Reason;
+use crate::side::FollowUpReason;
 use crate::trigger::call_id;
 
-use ending::ending;
 use hold::Hold;
+use stop_reason::input_end;
 
-/// How much of what the model said is kept to ask it again; past that it is not asked.
-const MAX_SAID: usize = 1024 * 1024;
-/// How many spaces are held in case a call follows and they are no text.
-const MAX_BLANK: usize = 4_096;
-/// How many events of the host's own blocks are kept while a call is open.
+/// The maximum length of an answer that is kept for side requests; a longer answer gets none.
+const MAX_ANSWER: usize = 1024 * 1024;
+/// The maximum amount of whitespace held back in case a call follows.
+const MAX_PENDING_SPACES: usize = 4_096;
+/// The maximum number of events of the host's own blocks deferred while a call is open.
 const MAX_DEFERRED: usize = 1_024;
 
-/// Reads one reply. After each event, [`wants_stop`](Self::wants_stop) says whether the upstream can be dropped, and
-/// [`missing`](Self::missing) whether a value should be fetched; after the reply's `Finished`,
-/// [`continuation`](Self::continuation) says whether to ask on. [`end`](Self::end) closes whatever is open.
+/// Interprets one reply. After each event, [`wants_stop`](Self::wants_stop) says whether the upstream can be
+/// dropped, and [`missing_value`](Self::missing_value) whether a value should be requested. After the
+/// upstream's `Finished`, [`follow_up`](Self::follow_up) says whether a second request is needed.
+/// [`end`](Self::end) closes everything that is open.
 #[derive(Debug)]
 pub struct Interpreter {
     plan: Plan,
     parser: Parser,
     pieces: Vec<Piece>,
-    input: Input,
-    open: Open,
-    /// Spaces that are text only if text follows, and the block they would open.
-    blank: String,
-    blank_of: Open,
-    /// What the host attached to the text block that is open.
+    input: InputBlock,
+    open: OpenBlock,
+    /// Whitespace that is text only if text follows, and the block it would open.
+    pending_spaces: String,
+    pending_spaces_block: OpenBlock,
+    /// What the host attached to the open text block.
     text_end: BlockEnd,
     deferred: Vec<TurnEvent>,
-    calls_begun: usize,
+    calls_started: usize,
     progress: Progress,
-    /// What the model said; `None` once that is too much to say again.
-    said: Option<String>,
-    /// The start of a continuation, until it is known how much of it repeats.
-    repeated: Option<String>,
+    /// The model's answer; `None` once it is too long for a side request.
+    answer: Option<String>,
+    /// The start of a continuation, buffered until its overlap with the answer is known.
+    continuation_start: Option<String>,
     continuations: u8,
     nudged: bool,
-    /// How many more times the answer may be asked for again.
+    /// How many retries are left.
     retries: u8,
     hold: Option<Hold>,
-    /// Where in the output the events that belong to the hold begin.
-    held_from: usize,
-    side: Vec<Recovery>,
-    /// What earlier replies of this turn and questions besides cost.
-    spent: Option<Usage>,
-    /// What the host says that this reply costs.
-    usage: Option<Usage>,
-    recoveries: Vec<Recovery>,
+    /// Where the events of the current call start in the output.
+    output_mark: usize,
+    follow_up_recoveries: Vec<Recovery>,
+    /// The usage of earlier replies and side requests of this turn.
+    earlier_usage: Option<Usage>,
+    /// The usage that the host reported for the current reply.
+    reported_usage: Option<Usage>,
 }
 
-/// What the upstream's open block is.
+/// The upstream's open block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Input {
+enum InputBlock {
     Text,
-    /// Passed on as it is.
-    Native(Native),
-    /// Kept until the open call is complete.
-    Deferred(Native),
+    /// Forwarded unchanged.
+    Forwarded(HostBlock),
+    /// Deferred until the open call is complete.
+    Deferred(HostBlock),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Native {
+enum HostBlock {
     Reasoning,
     Other,
 }
 
-/// What the open block of the output is.
+/// The open block of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     None,
     Text,
     Reasoning,
     Call,
 }
 
-/// How far the reply is.
+/// The progress of the reply.
 #[derive(Debug)]
 enum Progress {
-    Before,
+    NotStarted,
     Running,
-    /// The upstream has ended, the reply has not: a value or a continuation is awaited.
-    Ending(Finish, Option<Reason>),
+    /// The upstream has ended, but the reply waits for a value or a follow-up.
+    UpstreamEnded(Finish, Option<FollowUpReason>),
     Finished,
 }
 
 impl Interpreter {
-    /// Before the first event.
+    /// An interpreter before the first event.
     pub fn new(plan: Plan) -> Self {
         let parser = Parser::new(plan.rules.clone());
         let (continuations, retries) = (plan.rules.options.continuations, plan.rules.options.retries);
@@ -104,101 +104,101 @@ impl Interpreter {
             plan,
             parser,
             pieces: Vec::new(),
-            input: Input::Text,
-            open: Open::None,
-            blank: String::new(),
-            blank_of: Open::None,
+            input: InputBlock::Text,
+            open: OpenBlock::None,
+            pending_spaces: String::new(),
+            pending_spaces_block: OpenBlock::None,
             text_end: BlockEnd::default(),
             deferred: Vec::new(),
-            calls_begun: 0,
-            progress: Progress::Before,
-            said: Some(String::new()),
-            repeated: None,
+            calls_started: 0,
+            progress: Progress::NotStarted,
+            answer: Some(String::new()),
+            continuation_start: None,
             continuations,
             nudged: false,
             retries,
             hold: None,
-            held_from: 0,
-            side: Vec::new(),
-            spent: None,
-            usage: None,
-            recoveries: Vec::new(),
+            output_mark: 0,
+            follow_up_recoveries: Vec::new(),
+            earlier_usage: None,
+            reported_usage: None,
         }
     }
 
-    /// Takes the upstream's next event. A value that was asked for and did not come is given up.
+    /// Handles the upstream's next event. A missing value that was not supplied before it is declined.
     pub fn event(&mut self, event: TurnEvent, out: &mut Vec<TurnEvent>) {
         if matches!(self.progress, Progress::Finished) {
             return;
         }
-        self.mark(out);
-        self.go_on(out);
+        self.mark_output(out);
+        self.resume(out);
         match event {
-            TurnEvent::Started(_) if !matches!(self.progress, Progress::Before) => {}
+            TurnEvent::Started(_) if !matches!(self.progress, Progress::NotStarted) => {}
             TurnEvent::Started(_) => {
                 self.progress = Progress::Running;
                 out.push(event);
-                self.hold_whole(out);
+                self.hold_whole_reply(out);
             }
             TurnEvent::BlockStarted(start) => self.block_started(start, out),
             TurnEvent::BlockDelta(delta) => self.block_delta(delta, out),
             TurnEvent::BlockFinished(end) => self.block_finished(end, out),
             TurnEvent::Usage(usage) => {
-                self.usage = Some(usage.clone());
-                out.push(TurnEvent::Usage(self.total(usage)));
+                self.reported_usage = Some(usage.clone());
+                out.push(TurnEvent::Usage(self.total_usage(usage)));
             }
             TurnEvent::Finished(finish) => self.upstream_finished(finish, out),
         }
-        self.keep(out);
-        self.note_recoveries();
+        self.move_to_hold(out);
     }
 
-    /// True once the calls are complete and nothing more is wanted (P27): drop the upstream, then call
+    /// True once the calls are complete and the rest is not needed (P27): drop the upstream, then call
     /// [`end`](Self::end).
     pub fn wants_stop(&self) -> bool {
         self.parser.is_done() && matches!(self.progress, Progress::Running)
     }
 
-    /// Ends the reply now, whatever is missing.
+    /// Ends the reply now, even if something is missing.
     pub fn end(&mut self, out: &mut Vec<TurnEvent>) {
         let (finish, end) = match std::mem::replace(&mut self.progress, Progress::Finished) {
             Progress::Finished => return,
-            Progress::Ending(finish, _) => {
-                let end = ending(&finish);
+            Progress::UpstreamEnded(finish, _) => {
+                let end = input_end(&finish);
                 (finish, end)
             }
-            // A reply that breaks off proves nothing about its last value.
-            Progress::Before | Progress::Running if self.parser.is_done() => (Finish::default(), End::Cut),
-            Progress::Before | Progress::Running => {
-                (Finish { stop: StopReason::MaxTokens, ..Finish::default() }, End::Cut)
+            // In a reply that breaks off, the last value may be incomplete.
+            Progress::NotStarted | Progress::Running if self.parser.is_done() => {
+                (Finish::default(), InputEnd::Cut)
+            }
+            Progress::NotStarted | Progress::Running => {
+                (Finish { stop: StopReason::MaxTokens, ..Finish::default() }, InputEnd::Cut)
             }
         };
-        self.mark(out);
-        self.release_repeated(out);
+        self.mark_output(out);
+        self.flush_continuation_start(out);
         loop {
             self.parser.finish(end, &mut self.pieces);
-            if self.parser.wanted().is_none() {
+            if self.parser.missing_parameter().is_none() {
                 break;
             }
-            self.parser.decline(&mut self.pieces);
+            self.parser.decline_values(&mut self.pieces);
         }
-        self.translate(out);
+        self.emit_pieces(out);
         self.finish_reply(finish, out);
     }
 
-    /// Each heuristic used so far, in order.
-    pub fn recoveries(&self) -> &[Recovery] {
-        &self.recoveries
+    /// The heuristics used so far, in order.
+    pub fn recoveries(&self) -> impl Iterator<Item = Recovery> {
+        self.follow_up_recoveries.iter().chain(self.parser.recoveries()).copied()
     }
 
     /// Why a call was left unfinished, if one was.
-    pub fn truncated(&self) -> Option<Truncation> {
+    pub fn truncation(&self) -> Option<Truncation> {
         self.parser.truncation()
     }
 
-    /// How many bytes wait for what follows. A value that can only be read whole is no part of this.
-    pub fn waiting(&self) -> usize {
-        self.parser.waiting()
+    /// The number of bytes held back until more text arrives, without values that are always buffered whole.
+    pub fn buffered_bytes(&self) -> usize {
+        self.parser.buffered_bytes()
     }
 
     #[cfg(test)]
@@ -207,51 +207,51 @@ impl Interpreter {
     }
 
     fn block_started(&mut self, start: BlockStart, out: &mut Vec<TurnEvent>) {
-        let native = match start {
+        let host_block = match start {
             BlockStart::Text => {
-                self.input = Input::Text;
+                self.input = InputBlock::Text;
                 return;
             }
-            BlockStart::Reasoning(_) => Native::Reasoning,
-            BlockStart::Refusal | BlockStart::ToolCall { .. } | BlockStart::Opaque(_) => Native::Other,
+            BlockStart::Reasoning(_) => HostBlock::Reasoning,
+            BlockStart::Refusal | BlockStart::ToolCall { .. } | BlockStart::Opaque(_) => HostBlock::Other,
         };
-        if self.open == Open::Call {
-            self.input = Input::Deferred(native);
+        if self.open == OpenBlock::Call {
+            self.input = InputBlock::Deferred(host_block);
         } else {
             self.close_block(out);
-            self.input = Input::Native(native);
+            self.input = InputBlock::Forwarded(host_block);
         }
-        self.pass(TurnEvent::BlockStarted(start), out);
+        self.forward(TurnEvent::BlockStarted(start), out);
     }
 
     fn block_delta(&mut self, delta: Delta, out: &mut Vec<TurnEvent>) {
         match (self.input, delta) {
-            (Input::Text, Delta::Text(text)) => self.feed(&text, out),
-            (Input::Text, Delta::Paragraph(_) | Delta::Arguments(_)) => {}
-            (Input::Native(native) | Input::Deferred(native), delta) => {
-                if let (Native::Reasoning, Delta::Text(text)) = (native, &delta) {
-                    self.parser.native_reasoning(text);
+            (InputBlock::Text, Delta::Text(text)) => self.feed(&text, out),
+            (InputBlock::Text, Delta::Paragraph(_) | Delta::Arguments(_)) => {}
+            (InputBlock::Forwarded(host_block) | InputBlock::Deferred(host_block), delta) => {
+                if let (HostBlock::Reasoning, Delta::Text(text)) = (host_block, &delta) {
+                    self.parser.host_reasoning(text);
                 }
-                self.pass(TurnEvent::BlockDelta(delta), out);
+                self.forward(TurnEvent::BlockDelta(delta), out);
             }
         }
     }
 
     fn block_finished(&mut self, end: BlockEnd, out: &mut Vec<TurnEvent>) {
         match self.input {
-            Input::Text => self.text_end = end,
-            Input::Native(_) | Input::Deferred(_) => {
-                self.pass(TurnEvent::BlockFinished(end), out);
-                self.input = Input::Text;
+            InputBlock::Text => self.text_end = end,
+            InputBlock::Forwarded(_) | InputBlock::Deferred(_) => {
+                self.forward(TurnEvent::BlockFinished(end), out);
+                self.input = InputBlock::Text;
             }
         }
     }
 
-    /// Passes on an event of the host's own block, or keeps it while a call is open.
-    fn pass(&mut self, event: TurnEvent, out: &mut Vec<TurnEvent>) {
+    /// Forwards an event of the host's own block, or defers it while a call is open.
+    fn forward(&mut self, event: TurnEvent, out: &mut Vec<TurnEvent>) {
         match self.input {
-            Input::Text | Input::Native(_) => out.push(event),
-            Input::Deferred(_) => {
+            InputBlock::Text | InputBlock::Forwarded(_) => out.push(event),
+            InputBlock::Deferred(_) => {
                 let is_end = matches!(event, TurnEvent::BlockFinished(_));
                 if self.deferred.len() < MAX_DEFERRED || is_end {
                     self.deferred.push(event);
@@ -261,77 +261,78 @@ impl Interpreter {
     }
 
     fn feed(&mut self, text: &str, out: &mut Vec<TurnEvent>) {
-        if let Some(repeated) = &mut self.repeated {
-            repeated.push_str(text);
-            if repeated.len() < crate::side::MAX_OVERLAP {
+        if let Some(continuation_start) = &mut self.continuation_start {
+            continuation_start.push_str(text);
+            if continuation_start.len() < crate::side::MAX_OVERLAP {
                 return;
             }
-            self.release_repeated(out);
+            self.flush_continuation_start(out);
             return;
         }
         self.read(text, out);
     }
 
     fn read(&mut self, text: &str, out: &mut Vec<TurnEvent>) {
-        if let Some(said) = &mut self.said {
-            said.push_str(text);
-            if said.len() > MAX_SAID {
-                self.said = None;
+        if let Some(answer) = &mut self.answer {
+            answer.push_str(text);
+            if answer.len() > MAX_ANSWER {
+                self.answer = None;
             }
         }
         self.parser.push(text, &mut self.pieces);
-        self.translate(out);
+        self.emit_pieces(out);
     }
 
-    fn translate(&mut self, out: &mut Vec<TurnEvent>) {
+    fn emit_pieces(&mut self, out: &mut Vec<TurnEvent>) {
         let mut pieces = std::mem::take(&mut self.pieces);
         for piece in pieces.drain(..) {
-            self.piece(piece, out);
+            self.emit_piece(piece, out);
         }
         self.pieces = pieces;
     }
 
-    fn piece(&mut self, piece: Piece, out: &mut Vec<TurnEvent>) {
+    fn emit_piece(&mut self, piece: Piece, out: &mut Vec<TurnEvent>) {
         match piece {
-            Piece::Text(text) => self.prose(text, Open::Text, out),
-            Piece::Reasoning(text) => self.prose(text, Open::Reasoning, out),
-            Piece::Refused => self.hold_refusal(out),
+            Piece::Text(text) => self.emit_text(text, OpenBlock::Text, out),
+            Piece::Reasoning(text) => self.emit_text(text, OpenBlock::Reasoning, out),
+            Piece::InvalidCall => self.hold_invalid_call(out),
             Piece::CallStarted(name, kind) => {
-                self.release_refusal(out);
+                self.release_invalid_call(out);
                 self.close_block(out);
-                let id = CallId::new(call_id(&self.plan.id_seed, self.calls_begun));
-                self.calls_begun += 1;
+                let id = CallId::new(call_id(&self.plan.id_seed, self.calls_started));
+                self.calls_started += 1;
                 let start = BlockStart::ToolCall { id, name: name.into(), kind };
                 out.push(TurnEvent::BlockStarted(start));
-                self.open = Open::Call;
+                self.open = OpenBlock::Call;
             }
             Piece::Arguments(json) if json.is_empty() => {}
             Piece::Arguments(json) => out.push(TurnEvent::BlockDelta(Delta::Arguments(json))),
-            Piece::CallFinished | Piece::CallCut if self.open == Open::Call => {
+            Piece::CallFinished | Piece::CallCut if self.open == OpenBlock::Call => {
                 self.close_block(out);
-                if !matches!(self.input, Input::Deferred(_)) {
+                if !matches!(self.input, InputBlock::Deferred(_)) {
                     out.append(&mut self.deferred);
                 }
             }
-            // Nothing of the call was sent.
+            // None of the call was sent.
             Piece::CallFinished | Piece::CallCut => {}
         }
     }
 
-    /// Text or reasoning. Spaces alone are held: before a call they are layout, not text.
-    fn prose(&mut self, text: String, block: Open, out: &mut Vec<TurnEvent>) {
+    /// Emits text or reasoning. Whitespace alone is held back: before a call it is layout, not text.
+    fn emit_text(&mut self, text: String, block: OpenBlock, out: &mut Vec<TurnEvent>) {
         if self.open != block {
-            if std::mem::replace(&mut self.blank_of, block) != block {
-                self.blank.clear();
+            if std::mem::replace(&mut self.pending_spaces_block, block) != block {
+                self.pending_spaces.clear();
             }
-            self.blank.push_str(&text);
-            if self.blank.trim_start().is_empty() && self.blank.len() <= MAX_BLANK {
+            self.pending_spaces.push_str(&text);
+            if self.pending_spaces.trim_start().is_empty() && self.pending_spaces.len() <= MAX_PENDING_SPACES
+            {
                 return;
             }
-            let text = std::mem::take(&mut self.blank);
+            let text = std::mem::take(&mut self.pending_spaces);
             self.close_block(out);
             let start =
-                if block == Open::Text { BlockStart::Text } else { BlockStart::Reasoning(Extras::NONE) };
+                if block == OpenBlock::Text { BlockStart::Text } else { BlockStart::Reasoning(Extras::NONE) };
             out.push(TurnEvent::BlockStarted(start));
             out.push(TurnEvent::BlockDelta(Delta::Text(text)));
             self.open = block;
@@ -341,11 +342,11 @@ impl Interpreter {
     }
 
     fn close_block(&mut self, out: &mut Vec<TurnEvent>) {
-        self.blank.clear();
-        let end = match std::mem::replace(&mut self.open, Open::None) {
-            Open::None => return,
-            Open::Text => std::mem::take(&mut self.text_end),
-            Open::Reasoning | Open::Call => BlockEnd::default(),
+        self.pending_spaces.clear();
+        let end = match std::mem::replace(&mut self.open, OpenBlock::None) {
+            OpenBlock::None => return,
+            OpenBlock::Text => std::mem::take(&mut self.text_end),
+            OpenBlock::Reasoning | OpenBlock::Call => BlockEnd::default(),
         };
         out.push(TurnEvent::BlockFinished(end));
     }
@@ -353,18 +354,11 @@ impl Interpreter {
     fn finish_reply(&mut self, mut finish: Finish, out: &mut Vec<TurnEvent>) {
         self.close_block(out);
         out.append(&mut self.deferred);
-        let usage = finish.usage.take().or_else(|| self.usage.take());
-        finish.usage = usage.map(|usage| self.total(usage)).or_else(|| self.spent.take());
-        self.release(out);
-        finish.stop = self.stop(finish.stop);
+        let usage = finish.usage.take().or_else(|| self.reported_usage.take());
+        finish.usage = usage.map(|usage| self.total_usage(usage)).or_else(|| self.earlier_usage.take());
+        self.release_hold(out);
+        finish.stop = self.stop_reason(finish.stop);
         self.progress = Progress::Finished;
         out.push(TurnEvent::Finished(finish));
-        self.note_recoveries();
-    }
-
-    fn note_recoveries(&mut self) {
-        self.recoveries.clear();
-        self.recoveries.extend_from_slice(&self.side);
-        self.recoveries.extend_from_slice(self.parser.recoveries());
     }
 }

@@ -1,4 +1,4 @@
-//! Tools for models that only know text.
+//! Tool calls for models that only know text.
 //!
 //! ```text
 //! TurnRequest ──prepare──▶ TurnRequest without tools ──▶ any upstream
@@ -8,15 +8,16 @@
 //!                     TurnEvents with tool calls
 //! ```
 //!
-//! [`prepare`] writes the tools into the system text and turns calls and results of the history into text; the
-//! [`Interpreter`] reads the model's text back into text, reasoning and calls while it streams. Strings of arguments
-//! leave at once; the arguments' types come from the tools' schemas.
+//! [`prepare`] writes the tools into the system prompt and renders the calls and results of the history as
+//! text. The [`Interpreter`] parses the model's text into text, reasoning and calls while it streams. String
+//! arguments are forwarded as they arrive; argument types come from the tools' schemas.
 //!
-//! Nothing here does I/O, reads a clock or draws random numbers: what is unguessable comes from a [`Secret`]. Side
-//! requests (a missing value, a cut answer) are described, and whoever owns the upstream makes them.
+//! Nothing here does I/O, reads a clock or draws random numbers: unguessable values are derived from a
+//! [`Secret`]. Side requests (for a missing value or the rest of a cut answer) are only described here; the
+//! caller, which owns the upstream, sends them.
 //!
-//! Deliberately absent: other prompt formats (a template can teach one; the parser reads several) and validation of
-//! arguments against their schemas, which is the client's.
+//! Deliberately absent: other built-in prompt formats (a template can teach one, and the parser accepts
+//! several) and validation of arguments against their schemas, which the client does.
 
 mod fault;
 mod history;
@@ -38,9 +39,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use toolgate_model::{
-    Choice, Delivery, Losses, Message, Parallel, Part, ToolChoice, Translated, TurnRequest,
-};
+use toolgate_model::{Choice, Losses, Message, Parallel, Part, ToolChoice, Translated, TurnRequest};
 
 pub use fault::Fault;
 pub use interpreter::Interpreter;
@@ -50,18 +49,18 @@ pub use options::{
 pub use plan::Plan;
 pub use recovery::{Recovery, Truncation};
 pub use schema::Notation;
-pub use side::{Continuation, Missing, Reason};
+pub use side::{FollowUp, FollowUpReason, MissingValue};
 
 use inbound::Inbound;
 use plan::Rules;
 use schema::ToolSpec;
 
-/// A request for a model that only knows text, and how to read what it answers.
+/// A request for a text-only model, and the plan for parsing its reply.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// The request: no tools, no calls, no results.
+    /// The request, without tools, calls or results.
     pub request: TurnRequest,
-    /// For the [`Interpreter`].
+    /// Input of the [`Interpreter`].
     pub plan: Plan,
 }
 
@@ -69,90 +68,90 @@ pub struct Prepared {
 pub fn prepare(request: &TurnRequest, options: &Options, secret: &Secret) -> Translated<Prepared> {
     let mut losses = Losses::default();
     let inbound = Inbound::of(request);
-    let marks = trigger::marks(request, &inbound, secret);
+    let markers = trigger::markers(request, &inbound, secret);
     let tools: Vec<Arc<ToolSpec>> =
         request.tools.iter().filter_map(|tool| ToolSpec::of(tool, &mut losses)).map(Arc::new).collect();
-    let demand = Demand::of(&request.tool_choice, &mut losses);
-    let offered = !tools.is_empty() && demand != Demand::Nothing;
+    let policy = CallPolicy::of(&request.tool_choice, &mut losses);
+    let offered = !tools.is_empty() && policy != CallPolicy::Forbidden;
 
     let mut prepared = request.clone();
     prepared.tools = Vec::new();
     prepared.tool_choice = ToolChoice::default();
-    prepared.messages = history::render(&request.messages, &tools, &marks);
+    prepared.messages = history::render(&request.messages, &tools, &markers);
     let parallel = request.tool_choice.parallel.unwrap_or(Parallel::Allowed);
     if offered {
-        let text = prompt::system(&tools, &marks.trigger, options, parallel);
-        place(&mut prepared, Part::text(text), options.system_placement);
-        if let Some(line) = prompt::reminder(&marks.trigger, &demand, options) {
-            remind(&mut prepared.messages, line);
+        let text = prompt::system(&tools, &markers.trigger, options, parallel);
+        insert_prompt(&mut prepared, Part::text(text), options.system_placement);
+        if let Some(line) = prompt::reminder(&markers.trigger, &policy, options) {
+            append_reminder(&mut prepared.messages, line);
         }
     }
     let rules = Rules {
-        trigger: offered.then(|| marks.trigger.clone()),
+        trigger: offered.then(|| markers.trigger.clone()),
         tools,
-        only: demand.only(),
+        forced_tool: policy.forced_tool(),
         parallel,
-        markerless: guarded(options, &inbound),
+        markerless: markerless(options, &inbound),
         options: options.clone(),
     };
     let plan = Plan {
         rules: Arc::new(rules),
         id_seed: trigger::id_seed(&inbound, secret),
-        call_needed: if offered && demand.is_needed() { Switch::On } else { Switch::Off },
-        whole: if request.delivery == Delivery::Whole { Switch::On } else { Switch::Off },
+        call_required: if offered && policy.requires_call() { Switch::On } else { Switch::Off },
+        delivery: request.delivery,
     };
     Translated { value: Prepared { request: prepared, plan }, losses }
 }
 
-/// What the client wants done with its tools.
+/// Whether the client allows or requires calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Demand {
-    Nothing,
-    Free,
-    Some,
-    Only(String),
+pub(crate) enum CallPolicy {
+    Forbidden,
+    Optional,
+    Required,
+    Named(String),
 }
 
-impl Demand {
+impl CallPolicy {
     fn of(choice: &ToolChoice, losses: &mut Losses) -> Self {
         match &choice.choice {
-            None | Some(Choice::Auto) => Self::Free,
-            Some(Choice::Any) => Self::Some,
-            Some(Choice::None) => Self::Nothing,
-            Some(Choice::Named(name, _)) => Self::Only(name.as_str().to_owned()),
+            None | Some(Choice::Auto) => Self::Optional,
+            Some(Choice::Any) => Self::Required,
+            Some(Choice::None) => Self::Forbidden,
+            Some(Choice::Named(name, _)) => Self::Named(name.as_str().to_owned()),
             Some(Choice::Provider(opaque)) => {
                 losses.add(
                     format!("tool_choice[{}]", opaque.kind),
-                    "a model that is given tools as text cannot be held to it",
+                    "this tool choice cannot be enforced for a text-only model",
                 );
-                Self::Free
+                Self::Optional
             }
         }
     }
 
-    fn only(&self) -> Option<String> {
+    fn forced_tool(&self) -> Option<String> {
         match self {
-            Self::Only(name) => Some(name.clone()),
-            Self::Nothing | Self::Free | Self::Some => None,
+            Self::Named(name) => Some(name.clone()),
+            Self::Forbidden | Self::Optional | Self::Required => None,
         }
     }
 
-    fn is_needed(&self) -> bool {
+    fn requires_call(&self) -> bool {
         match self {
-            Self::Some | Self::Only(_) => true,
-            Self::Nothing | Self::Free => false,
+            Self::Required | Self::Named(_) => true,
+            Self::Forbidden | Self::Optional => false,
         }
     }
 }
 
-/// P6: markup in inbound text could make the model repeat it, and a page that it read would run commands.
-fn guarded(options: &Options, inbound: &Inbound<'_>) -> Switch {
-    let wanted = options.markerless == Markerless::Guarded;
-    if wanted && !inbound.contains("<invoke") { Switch::On } else { Switch::Off }
+/// P6: a model may repeat markup from inbound text, so a page it has read could make it run commands.
+fn markerless(options: &Options, inbound: &Inbound<'_>) -> Switch {
+    let enabled = options.markerless == Markerless::Guarded;
+    if enabled && !inbound.contains("<invoke") { Switch::On } else { Switch::Off }
 }
 
-/// Puts the prompt beside the client's own instructions, wherever those are.
-fn place(request: &mut TurnRequest, prompt: Part, placement: Placement) {
+/// Inserts the prompt next to the client's own instructions, in `system` or in the leading system messages.
+fn insert_prompt(request: &mut TurnRequest, prompt: Part, placement: Placement) {
     let leading = request.messages.iter().take_while(|message| matches!(message, Message::System(_))).count();
     match (placement, leading.checked_sub(1).and_then(|last| request.messages.get_mut(last))) {
         (Placement::First, _) => request.system.insert(0, prompt),
@@ -161,8 +160,9 @@ fn place(request: &mut TurnRequest, prompt: Part, placement: Placement) {
     }
 }
 
-/// Puts the line on the message that is to be answered. Claude Code adds instructions behind it.
-fn remind(messages: &mut [Message], line: String) {
+/// Appends the line to the last message that is not a system message: Claude Code sends instructions after the
+/// user's message.
+fn append_reminder(messages: &mut [Message], line: String) {
     let answered = messages.iter_mut().rfind(|message| !matches!(message, Message::System(_)));
     if let Some(Message::User(message)) = answered {
         message.content.push(Part::text(line));

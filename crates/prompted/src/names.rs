@@ -1,7 +1,7 @@
-//! Names that a model wrote a little differently: matched when exactly one candidate is meant (P24, P25).
+//! Corrects names that a model wrote slightly differently, if exactly one candidate matches (P24, P25).
 
-/// The only candidate that `name` can mean; `None` where there is none or more than one.
-pub(crate) fn drifted<'a>(
+/// The candidate that `name` refers to; `None` if no candidate matches or several do.
+pub(crate) fn resolve<'a>(
     name: &str,
     candidates: &(impl Iterator<Item = &'a str> + Clone),
 ) -> Option<&'a str> {
@@ -11,18 +11,18 @@ pub(crate) fn drifted<'a>(
 }
 
 fn only_match<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = normal(name);
-    if wanted.is_empty() {
+    let normalized = normalize(name);
+    if normalized.is_empty() {
         return None;
     }
-    let mut matching = candidates.filter(|candidate| normal(candidate) == wanted);
+    let mut matching = candidates.filter(|candidate| normalize(candidate) == normalized);
     let first = matching.next()?;
     matching.next().is_none().then_some(first)
 }
 
-/// Case, dashes and underscores are what drifts.
-fn normal(name: &str) -> String {
-    name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+/// Ignores case, dashes and underscores.
+fn normalize(name: &str) -> String {
+    name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]
@@ -30,9 +30,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_corrected_only_when_one_candidate_is_meant() {
+    fn a_name_is_corrected_only_if_one_candidate_matches() {
         let check = |name: &str, candidates: &[&str], expect: Option<&str>| {
-            assert_eq!(drifted(name, &candidates.iter().copied()), expect, "{name}");
+            assert_eq!(resolve(name, &candidates.iter().copied()), expect, "{name}");
         };
         check("bash", &["Bash", "Read"], Some("Bash")); // P24
         check("functions.Bash", &["Bash"], Some("Bash")); // P24

@@ -1,45 +1,46 @@
-//! What an operator may choose for one model. The defaults are the measured best; most models need none of these.
+//! Options for one text-only model. The defaults measured best; most models need no others.
 
-/// The server's secret: it makes triggers and ids that nobody outside can guess.
+/// The server's secret, from which unguessable triggers and call ids are derived.
 #[derive(Clone)]
 pub struct Secret(pub [u8; 32]);
 
-/// How tools are given to one text-only model.
+/// How tools are offered to one text-only model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The operator's own prompt with `{tools_list}` and `{trigger_signal}` (Toolify: `features.prompt_template`).
-    /// `None` takes the built-in one.
+    /// The operator's own prompt with `{tools_list}` and `{trigger_signal}` (Toolify:
+    /// `features.prompt_template`). `None` selects the built-in prompt.
     pub prompt_template: Option<String>,
-    /// Where the prompt stands in the system text.
+    /// Where the prompt is placed in the system text.
     pub system_placement: Placement,
-    /// One line on the last user message that repeats the trigger.
+    /// Whether to append a line to the last user message that repeats the trigger.
     pub reminder: Switch,
-    /// What happens to a call of a tool that was not offered.
+    /// What to do with a call to an unknown tool.
     pub unknown_tool: UnknownTool,
-    /// What happens to prose after complete calls.
+    /// What to do with text after complete calls.
     pub after_calls: AfterCalls,
-    /// Calls without a trigger.
+    /// What to do with calls that have no trigger.
     pub markerless: Markerless,
-    /// Whether an answer that ends in a fenced call is a call.
+    /// Whether a call in a code fence at the end of the answer runs.
     pub calls_in_fence: Switch,
-    /// The tags a model thinks between.
+    /// The tags around a model's reasoning.
     pub reasoning_tags: Vec<ReasoningTag>,
-    /// Whether the host's template has opened the first reasoning tag already.
+    /// Whether the host's chat template has already opened the first reasoning tag.
     pub starts_in_reasoning: Switch,
-    /// Whether a missing value is asked for.
+    /// Whether to request missing values from the model.
     pub repair: Repair,
-    /// How many times a cut answer is continued.
+    /// How many times to continue a truncated answer.
     pub continuations: u8,
-    /// How many times an answer whose call cannot be understood is asked for again, as long as nothing of a call was
-    /// sent (Toolify: `features.fc_error_retry_max_attempts`).
+    /// How many times to request a new answer if the call cannot be parsed and none of it has been sent to the
+    /// client (Toolify: `features.fc_error_retry_max_attempts`).
     pub retries: u8,
-    /// The operator's own words for that, with `{error_details}` and `{original_response}` (Toolify:
-    /// `features.fc_error_retry_prompt_template`). `None` takes the built-in ones.
+    /// The operator's own text for that request, with `{error_details}` and `{original_response}` (Toolify:
+    /// `features.fc_error_retry_prompt_template`). `None` selects the built-in text.
     pub retry_template: Option<String>,
-    /// Whether a model that must call and does not is told so once.
+    /// Whether to prompt a model once more if a call is required and it made none.
     pub nudge: Switch,
-    /// Refuse every heuristic: a call that is not written exactly as taught comes out as text. A call is then held
-    /// until it is complete, because text that was sent as a call cannot be taken back.
+    /// Whether heuristics are allowed. In strict mode a call that does not follow the prompt's format exactly
+    /// is forwarded as text. Each call is then buffered until it is complete, because a call that has been sent
+    /// cannot be retracted.
     pub strictness: Strictness,
 }
 
@@ -68,12 +69,12 @@ impl Default for Options {
     }
 }
 
-/// Whether something is done.
+/// On or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
-    /// It is.
+    /// The feature is on.
     On,
-    /// It is not.
+    /// The feature is off.
     Off,
 }
 
@@ -84,60 +85,61 @@ impl Switch {
     }
 }
 
-/// Where the prompt stands in the system text.
+/// Where the prompt is placed in the system text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Before the client's own.
+    /// Before the client's system text.
     First,
-    /// After the client's own.
+    /// After the client's system text.
     Last,
 }
 
-/// What happens to a call of a tool that was not offered (P24).
+/// What to do with a call to an unknown tool (P24).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownTool {
-    /// A name that resembles exactly one tool becomes it; any other is passed on, and the client says no.
+    /// If the normalized name matches exactly one tool, call that tool. Otherwise forward the call for the
+    /// client to reject.
     Fix,
-    /// Passed on as written.
+    /// Forward the call as written.
     Pass,
-    /// The call comes out as text.
+    /// Forward the call as text.
     Text,
 }
 
-/// What happens to prose after complete calls (P27).
+/// What to do with text after complete calls (P27).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterCalls {
-    /// The answer ends there: the upstream may be dropped, as what follows is often an invented result.
+    /// End the answer and drop the upstream: such text is often an invented result.
     Stop,
-    /// It is text, and more calls may follow.
+    /// Forward it as text; more calls may follow.
     Text,
 }
 
-/// Calls without a trigger (P6).
+/// What to do with calls that have no trigger (P6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markerless {
-    /// Are text.
+    /// Forward them as text.
     Off,
-    /// Run when they stand on their own line, outside fences and reasoning, name an offered tool, and nothing
-    /// inbound contains such markup: otherwise a quoted page could make the model call.
+    /// Run them if they start a line outside fences and reasoning, name an offered tool, and no inbound text
+    /// contains such markup. Otherwise a quoted page could make the model call a tool.
     Guarded,
 }
 
-/// Whether missing values are fetched (P26).
+/// Whether to request missing values from the model (P26).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// No: the client's validator answers.
+    /// No: the client's validator reports them.
     Off,
-    /// A small side request fetches the value, which is appended; nothing sent is taken back.
+    /// Request the value in a side request and append it. Nothing that has been sent is retracted.
     Append,
 }
 
-/// Whether heuristics are used.
+/// Whether heuristics are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// They are, and each use is recorded.
+    /// They are allowed, and each use is recorded.
     Lenient,
-    /// They are not.
+    /// They are not allowed.
     Strict,
 }
 

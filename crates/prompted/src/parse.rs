@@ -1,4 +1,4 @@
-//! The one-pass reader: text of a model in, prose, reasoning and calls out.
+//! The one-pass parser: model text in; prose, reasoning and calls out.
 //!
 //! ```text
 //! Text ──trigger──▶ Calls ──<invoke>──▶ Invoke ⇄ Value
@@ -7,15 +7,16 @@
 //! Think, Fenced
 //! ```
 //!
-//! Each state decides on what is visible or waits; nothing is changed before a decision, so the result does not depend
-//! on how the text was cut. What waits is bounded, and every byte is looked at a bounded number of times.
+//! Each state either decides on the visible text or waits. Nothing changes before a decision, so the result
+//! does not depend on how the text is split into chunks. Buffers are bounded, and each byte is scanned a
+//! bounded number of times.
 
 mod call;
 mod complete;
+mod finish;
 mod json_call;
 pub(crate) mod judge;
 pub(crate) mod lex;
-mod promote;
 mod start;
 mod text;
 mod value;
@@ -32,16 +33,17 @@ pub(crate) use json_call::members as json_members;
 
 use call::Call;
 use json_call::JsonCall;
-use lex::End;
-use text::Prose;
+use lex::InputEnd;
+use text::ProseState;
 use value::Value;
 
-/// How many recoveries are remembered for one reply.
+/// The maximum number of recoveries recorded for one reply.
 const MAX_RECOVERIES: usize = 256;
-/// How much is held where a call is only known at its end: all of a strict call, a fenced one.
+/// The maximum size of text that is buffered until it is known to be a call: a call in strict mode or in a code
+/// fence.
 const MAX_STAGED: usize = 8 * 1024 * 1024;
 
-/// A piece of what the model said.
+/// A piece of the parsed text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Piece {
     Text(String),
@@ -49,33 +51,33 @@ pub(crate) enum Piece {
     CallStarted(String, CallKind),
     Arguments(String),
     CallFinished,
-    /// The call stays unfinished.
+    /// The call is left unfinished.
     CallCut,
-    /// The text that follows is a call that cannot be understood.
-    Refused,
+    /// The text that follows is a call that could not be parsed.
+    InvalidCall,
 }
 
-/// Reads one reply.
+/// Parses one reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Parser {
     rules: Arc<Rules>,
     buffer: String,
     position: usize,
     state: State,
-    prose: Prose,
-    /// How many calls are complete.
+    prose: ProseState,
+    /// The number of complete calls.
     calls: usize,
-    /// How many were when the last trigger came.
-    calls_before: usize,
-    /// Whether anything but spaces has come out.
-    produced: bool,
+    /// The value of `calls` at the last trigger.
+    calls_at_trigger: usize,
+    /// Whether anything other than whitespace has been emitted.
+    has_output: bool,
     recoveries: Vec<Recovery>,
     truncation: Option<Truncation>,
-    /// Why the first call that cannot be understood cannot.
+    /// The first fault found in a call.
     fault: Option<Fault>,
-    /// Reasoning so far, in case the answer is in it (P3); `None` once that cannot be.
-    thought: Option<String>,
-    stage: Option<Stage>,
+    /// The reasoning so far, in case it contains the answer (P3); `None` once that is impossible.
+    reasoning_text: Option<String>,
+    stage: Option<StagedCall>,
     #[cfg(test)]
     pub(crate) scanned: usize,
 }
@@ -85,38 +87,38 @@ enum State {
     Text,
     /// Reasoning, up to this closing tag.
     Think(String),
-    /// A fence whose first content is the trigger: a call if it ends the answer.
+    /// A code fence that starts with the trigger: a call if the fence ends the answer.
     Fenced(String),
-    /// Where a call may begin.
+    /// Where a call may start.
     Calls,
     Invoke(Box<Call>),
     Value(Box<Call>, Box<Value>),
     Json(Box<JsonCall>),
-    /// A call that waits for values that only the model can give.
-    Paused(Box<Call>, Vec<Wanted>),
-    /// Everything that follows is dropped.
+    /// A complete call that lacks values only the model can supply.
+    Paused(Box<Call>, Vec<MissingParameter>),
+    /// The remaining text is dropped.
     Tail,
-    /// Everything that follows is text.
+    /// The remaining text is prose.
     Inert,
 }
 
 /// A value that a call lacks.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Wanted {
+pub(crate) struct MissingParameter {
     pub(crate) parameter: Parameter,
-    /// What the model wrote, where it could not be read.
+    /// What the model wrote, if it could not be parsed.
     pub(crate) written: Option<String>,
 }
 
-/// A call that is not sent before it is known to be written as taught (strict mode).
+/// A call in strict mode, held back until it is known to follow the format exactly.
 #[derive(Clone, Debug, Default)]
-struct Stage {
+struct StagedCall {
     raw: String,
     pieces: Vec<Piece>,
-    broken: bool,
+    is_rejected: bool,
 }
 
-/// Whether a state can go on.
+/// Whether the parser can continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Again,
@@ -137,53 +139,42 @@ impl Parser {
             buffer: String::new(),
             position: 0,
             state,
-            prose: Prose::default(),
+            prose: ProseState::default(),
             calls: 0,
-            calls_before: 0,
-            produced: false,
+            calls_at_trigger: 0,
+            has_output: false,
             recoveries: Vec::new(),
             truncation: None,
             fault: None,
-            thought: Some(String::new()),
+            reasoning_text: Some(String::new()),
             stage: None,
             #[cfg(test)]
             scanned: 0,
         }
     }
 
-    /// Takes more text.
+    /// Parses more text.
     pub(crate) fn push(&mut self, text: &str, out: &mut Vec<Piece>) {
         self.buffer.push_str(text);
-        self.run(End::More, out);
+        self.run(InputEnd::More, out);
     }
 
-    /// The text is over. Without effect while a call waits for a value.
-    pub(crate) fn finish(&mut self, end: End, out: &mut Vec<Piece>) {
+    /// Ends the text. Has no effect while a call waits for a missing value.
+    pub(crate) fn finish(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
         self.run(end, out);
-        if self.wanted().is_none() {
-            self.settle(end, out);
+        if self.missing_parameter().is_none() {
+            self.finish_state(end, out);
         }
     }
 
-    /// True once nothing more is wanted (P27).
+    /// True once the remaining text is not needed (P27).
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.state, State::Tail)
     }
 
-    /// How many bytes wait for what follows.
-    pub(crate) fn waiting(&self) -> usize {
-        let value = match &self.state {
-            State::Value(_, value) => value.waiting(),
-            State::Text
-            | State::Think(_)
-            | State::Fenced(_)
-            | State::Calls
-            | State::Invoke(_)
-            | State::Json(_)
-            | State::Paused(..)
-            | State::Tail
-            | State::Inert => 0,
-        };
+    /// The number of bytes held back until more text arrives.
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        let value = if let State::Value(_, value) = &self.state { value.buffered_bytes() } else { 0 };
         self.rest().len() + value
     }
 
@@ -203,28 +194,18 @@ impl Parser {
         self.calls
     }
 
-    /// Reasoning that the host told apart by itself. It may hold the answer too (P3).
-    pub(crate) fn native_reasoning(&mut self, text: &str) {
-        self.remember_thought(text);
+    /// Records reasoning that the host itself separated from the text. It may contain the answer too (P3).
+    pub(crate) fn host_reasoning(&mut self, text: &str) {
+        self.remember_reasoning(text);
     }
 
-    /// The value the open call lacks first, and the tool it belongs to.
-    pub(crate) fn wanted(&self) -> Option<(&str, &Wanted)> {
-        match &self.state {
-            State::Paused(call, wanted) => Some((call.name(), wanted.first()?)),
-            State::Text
-            | State::Think(_)
-            | State::Fenced(_)
-            | State::Calls
-            | State::Invoke(_)
-            | State::Value(..)
-            | State::Json(_)
-            | State::Tail
-            | State::Inert => None,
-        }
+    /// The first value that the open call lacks, with the name of its tool.
+    pub(crate) fn missing_parameter(&self) -> Option<(&str, &MissingParameter)> {
+        let State::Paused(call, missing) = &self.state else { return None };
+        Some((call.name(), missing.first()?))
     }
 
-    fn run(&mut self, end: End, out: &mut Vec<Piece>) {
+    fn run(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
         loop {
             #[cfg(test)]
             {
@@ -240,17 +221,17 @@ impl Parser {
         self.position = 0;
     }
 
-    fn step(&mut self, end: End, out: &mut Vec<Piece>) -> Step {
+    fn step(&mut self, end: InputEnd, out: &mut Vec<Piece>) -> Step {
         match std::mem::replace(&mut self.state, State::Tail) {
             State::Text => self.step_text(end, out),
             State::Think(close) => self.step_think(close, end, out),
-            State::Fenced(held) => self.step_fenced(held, out),
+            State::Fenced(buffered) => self.step_fenced(buffered, out),
             State::Calls => self.step_calls(end, out),
             State::Invoke(call) => self.step_invoke(call, out),
             State::Value(call, value) => self.step_value(call, value, end, out),
             State::Json(call) => self.step_json(call, out),
-            State::Paused(call, wanted) => {
-                self.state = State::Paused(call, wanted);
+            State::Paused(call, missing) => {
+                self.state = State::Paused(call, missing);
                 Step::Stop
             }
             State::Tail => self.step_tail(),
@@ -281,7 +262,7 @@ impl Parser {
         &self.buffer[self.position..]
     }
 
-    /// Passes over so many bytes.
+    /// Skips `len` bytes.
     fn consume(&mut self, len: usize) {
         if let Some(stage) = &mut self.stage {
             stage.raw.push_str(&self.buffer[self.position..self.position + len]);
@@ -289,52 +270,52 @@ impl Parser {
         self.position += len;
     }
 
-    /// Passes so many bytes on as prose.
+    /// Emits `len` bytes as prose.
     fn text(&mut self, len: usize, out: &mut Vec<Piece>) {
         let text = &self.buffer[self.position..self.position + len];
-        self.produced |= !text.trim_start().is_empty();
+        self.has_output |= !text.trim_start().is_empty();
         push_text(text, out);
         self.position += len;
     }
 
-    /// Notes a heuristic. In strict mode it breaks the call it was used on.
+    /// Records a heuristic. In strict mode it rejects the call it was used on.
     fn recover(&mut self, recovery: Recovery) {
-        // A wrapper opens and closes, a sentence has several lines: that is one use.
+        // The opening and closing tag of a wrapper, or several lines of prose, count as one use.
         let repeats = matches!(recovery, Recovery::ForeignSyntax | Recovery::ProseAfterTrigger)
             && self.recoveries.last() == Some(&recovery);
         if let Some(stage) = &mut self.stage {
-            stage.broken = true;
+            stage.is_rejected = true;
         } else if !repeats && self.recoveries.len() < MAX_RECOVERIES {
             self.recoveries.push(recovery);
         }
     }
 
-    /// Notes why a call cannot be understood; what went wrong first is what the model can mend.
-    fn blame(&mut self, fault: Fault) {
+    /// Records why a call could not be parsed. Only the first fault is kept: later ones may be consequences.
+    fn record_fault(&mut self, fault: Fault) {
         self.fault.get_or_insert(fault);
     }
 
-    /// Passes a call's piece on, or keeps it until the call is known to be sound.
+    /// Emits a piece of a call, or stages it in strict mode.
     fn emit(&mut self, piece: Piece, out: &mut Vec<Piece>) {
-        self.produced = true;
-        self.thought = None;
+        self.has_output = true;
+        self.reasoning_text = None;
         match &mut self.stage {
             Some(stage) => stage.pieces.push(piece),
             None => push_piece(piece, out),
         }
     }
 
-    /// From here on everything may turn out to be no call.
+    /// In strict mode, stages everything from here on.
     fn begin_stage(&mut self) {
         if self.rules.is_strict() {
-            self.stage = Some(Stage::default());
+            self.stage = Some(StagedCall::default());
         }
     }
 
-    /// What was staged is sound: send it.
+    /// Emits the staged call, which is valid.
     fn commit_stage(&mut self, out: &mut Vec<Piece>) {
         if let Some(stage) = &mut self.stage
-            && !stage.broken
+            && !stage.is_rejected
         {
             out.append(&mut stage.pieces);
             stage.raw.clear();
@@ -342,26 +323,26 @@ impl Parser {
     }
 
     fn check_stage(&mut self, out: &mut Vec<Piece>) {
-        if self.stage.as_ref().is_some_and(|stage| stage.broken || stage.raw.len() > MAX_STAGED) {
+        if self.stage.as_ref().is_some_and(|stage| stage.is_rejected || stage.raw.len() > MAX_STAGED) {
             self.state = State::Text;
             self.truncation = None;
-            self.unstage(out);
+            self.emit_stage_as_text(out);
         }
     }
 
-    /// What was staged is no call: it comes out as the text it is.
-    fn unstage(&mut self, out: &mut Vec<Piece>) {
+    /// Emits the staged text as prose, because it is not a valid call.
+    fn emit_stage_as_text(&mut self, out: &mut Vec<Piece>) {
         if let Some(stage) = self.stage.take() {
-            self.produced |= !stage.raw.trim_start().is_empty();
+            self.has_output |= !stage.raw.trim_start().is_empty();
             self.prose.at_line_start = stage.raw.ends_with('\n');
-            self.blame(Fault::NotAsTaught);
-            out.push(Piece::Refused);
+            self.record_fault(Fault::NotExact);
+            out.push(Piece::InvalidCall);
             push_text(&stage.raw, out);
         }
     }
 }
 
-/// Appends to the last piece where it is prose too, so that held text does not come out in crumbs.
+/// Appends to the last piece if that is prose too, which avoids many small pieces.
 fn push_text(text: &str, out: &mut Vec<Piece>) {
     match out.last_mut() {
         _ if text.is_empty() => {}

@@ -1,58 +1,57 @@
-//! What the interpreter must know of a request: which tools were offered, under which trigger, and how freely to read.
+//! What the interpreter needs to know about a request: the offered tools, the trigger, and the parsing rules.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use toolgate_model::Parallel;
+use toolgate_model::{CallKind, Delivery, Parallel};
 
 use crate::names;
 use crate::options::{Options, Strictness, Switch, UnknownTool};
 use crate::schema::{Parameter, ToolSpec};
 
-/// How many parameters that its schema does not know a call may have.
+/// The maximum number of parameters in a call that its schema does not define.
 const MAX_EXTRA: usize = 256;
 
-/// How to read one reply.
+/// How to parse one reply.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) rules: Arc<Rules>,
-    /// What call ids are made from.
+    /// The seed of the call ids.
     pub(crate) id_seed: [u8; 32],
     /// Whether the reply must contain a call.
-    pub(crate) call_needed: Switch,
-    /// Whether the client gets nothing before the reply is complete.
-    pub(crate) whole: Switch,
+    pub(crate) call_required: Switch,
+    pub(crate) delivery: Delivery,
 }
 
 impl Plan {
-    /// The line that opens calls, where the model was offered tools.
+    /// The line that starts calls; `None` if no tools were offered.
     pub fn trigger(&self) -> Option<&str> {
         self.rules.trigger.as_deref()
     }
 }
 
-/// The part of the plan that the parser reads by.
+/// The part of the plan that the parser uses.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    /// `None` where no call is expected: then everything is text and reasoning.
+    /// `None` if no calls are expected: then everything is text and reasoning.
     pub(crate) trigger: Option<String>,
     pub(crate) tools: Vec<Arc<ToolSpec>>,
-    /// The only tool that may be called, where the client named one.
-    pub(crate) only: Option<String>,
+    /// The only tool that may be called, if the client named one.
+    pub(crate) forced_tool: Option<String>,
     pub(crate) parallel: Parallel,
-    /// Whether calls without a trigger run; off where inbound text holds such markup.
+    /// Whether calls without a trigger run; off if inbound text contains such markup.
     pub(crate) markerless: Switch,
     pub(crate) options: Options,
 }
 
-/// What a tool's name in a call means.
-pub(crate) enum Naming {
-    Offered(Arc<ToolSpec>),
+/// The tool that a name in a call resolves to.
+pub(crate) enum ToolMatch {
+    Exact(Arc<ToolSpec>),
     Corrected(Arc<ToolSpec>),
-    /// Passed on for the client to refuse.
+    /// Forwarded for the client to reject.
     Unknown(Arc<ToolSpec>),
-    /// The call comes out as text.
-    Refused,
+    /// The call is forwarded as text.
+    Rejected,
 }
 
 impl Rules {
@@ -60,55 +59,55 @@ impl Rules {
         self.options.strictness == Strictness::Strict
     }
 
-    /// P24
-    pub(crate) fn name(&self, name: &str) -> Naming {
-        let may_run = |tool: &ToolSpec| self.only.as_ref().is_none_or(|only| *only == tool.name);
+    /// P24: resolves the name in a call to a tool.
+    pub(crate) fn resolve_tool(&self, name: &str) -> ToolMatch {
+        let may_run = |tool: &ToolSpec| self.forced_tool.as_ref().is_none_or(|forced| *forced == tool.name);
         if let Some(tool) = self.tools.iter().find(|tool| tool.name == name) {
-            return if may_run(tool) { Naming::Offered(Arc::clone(tool)) } else { Naming::Refused };
+            return if may_run(tool) { ToolMatch::Exact(Arc::clone(tool)) } else { ToolMatch::Rejected };
         }
         if self.options.unknown_tool == UnknownTool::Fix
-            && let Some(meant) = names::drifted(name, &self.tools.iter().map(|tool| tool.name.as_str()))
-            && let Some(tool) = self.tools.iter().find(|tool| tool.name == meant && may_run(tool))
+            && let Some(resolved) = names::resolve(name, &self.tools.iter().map(|tool| tool.name.as_str()))
+            && let Some(tool) = self.tools.iter().find(|tool| tool.name == resolved && may_run(tool))
         {
-            return Naming::Corrected(Arc::clone(tool));
+            return ToolMatch::Corrected(Arc::clone(tool));
         }
-        if self.options.unknown_tool == UnknownTool::Text || self.only.is_some() {
-            return Naming::Refused;
+        if self.options.unknown_tool == UnknownTool::Text || self.forced_tool.is_some() {
+            return ToolMatch::Rejected;
         }
-        Naming::Unknown(Arc::new(ToolSpec {
+        ToolMatch::Unknown(Arc::new(ToolSpec {
             name: name.to_owned(),
             description: String::new(),
-            kind: toolgate_model::CallKind::Function,
+            kind: CallKind::Function,
             parameters: Vec::new(),
         }))
     }
 
-    /// True for a name that means one of the tools on offer.
-    pub(crate) fn knows(&self, name: &str) -> bool {
-        match self.name(name) {
-            Naming::Offered(_) | Naming::Corrected(_) => true,
-            Naming::Unknown(_) | Naming::Refused => false,
+    /// True if the name resolves to an offered tool.
+    pub(crate) fn knows_tool(&self, name: &str) -> bool {
+        match self.resolve_tool(name) {
+            ToolMatch::Exact(_) | ToolMatch::Corrected(_) => true,
+            ToolMatch::Unknown(_) | ToolMatch::Rejected => false,
         }
     }
 }
 
-/// Which parameters of a call have been written.
+/// Tracks which parameters of a call have been set.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     tool: Arc<ToolSpec>,
     set: Vec<bool>,
-    /// Parameters no schema speaks of.
+    /// Parameters that the schema does not define.
     extra: HashSet<String>,
 }
 
-/// What a parameter's name in a call means.
+/// The parameter that a name in a call resolves to.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Slot {
     Free(usize),
     Corrected(usize),
     Taken,
     Unknown,
-    /// Unknown, like too many before it.
+    /// Unknown, and the call already has the maximum number of unknown parameters.
     Excess,
 }
 
@@ -118,7 +117,7 @@ impl Slots {
         Self { tool, set, extra: HashSet::new() }
     }
 
-    /// P25
+    /// P25: resolves the name of a parameter.
     pub(crate) fn slot(&self, name: &str) -> Slot {
         if let Some(position) = self.tool.position(name) {
             return if self.set[position] { Slot::Taken } else { Slot::Free(position) };
@@ -127,8 +126,8 @@ impl Slots {
             return Slot::Taken;
         }
         let free = self.tool.parameters.iter().zip(&self.set).filter(|(_, set)| !**set);
-        let meant = names::drifted(name, &free.map(|(parameter, _)| parameter.name.as_str()));
-        match meant.and_then(|meant| self.tool.position(meant)) {
+        let resolved = names::resolve(name, &free.map(|(parameter, _)| parameter.name.as_str()));
+        match resolved.and_then(|name| self.tool.position(name)) {
             Some(position) => Slot::Corrected(position),
             None if self.extra.len() >= MAX_EXTRA => Slot::Excess,
             None => Slot::Unknown,
@@ -145,12 +144,12 @@ impl Slots {
         Parameter::unknown(name.to_owned())
     }
 
-    /// True where something was written and the schema knows no parameter that was not.
+    /// True if the tool has parameters and all of them have been set.
     pub(crate) fn are_all_set(&self) -> bool {
         !self.set.is_empty() && self.set.iter().all(|set| *set)
     }
 
-    /// The required parameters that were not written.
+    /// The required parameters that have not been set.
     pub(crate) fn missing(&self) -> Vec<Parameter> {
         let parameters = self.tool.parameters.iter().zip(&self.set);
         parameters

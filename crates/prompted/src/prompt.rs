@@ -1,4 +1,5 @@
-//! What a model is told about its tools. The text is the same for the same tools, so that the host's cache can keep it.
+//! The prompt that describes the tools. The same tools always give the same text, so that the host can cache
+//! it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use memchr::memchr2;
 use serde_json::Value;
 use toolgate_model::{CallKind, Parallel};
 
-use crate::Demand;
+use crate::CallPolicy;
 use crate::options::Options;
 use crate::schema::{Notation, Parameter, ToolSpec, Types};
 use crate::value::escape::attribute;
@@ -16,31 +17,31 @@ use crate::value::escape::attribute;
 const TEMPLATE: &str = "\
 # Functions
 
-You can call the functions listed here. Their results come back to you in the next message.
+You can call the functions listed below. Their results are returned to you in the next message.
 
 {tools_list}
 
-To call functions, write this line by itself, exactly as it stands here:
+To call functions, first write this trigger line on its own, exactly as shown:
 {trigger_signal}
-and right below it one block for each call:
+Directly below it, write one block per call:
 <invoke name=\"FUNCTION\">
 <parameter name=\"PARAMETER\">VALUE</parameter>
 </invoke>
 
-- A string is written raw: no quotes around it, nothing escaped, every space and line as it should arrive.
-- Any other type is written as JSON. So is a string where the list says that it is.
-- A value of several lines begins on a new line after its opening tag and is followed by a new line:
+- Write strings raw: no quotes, no escaping, all whitespace exactly as intended.
+- Write values of every other type as JSON. Write strings as JSON only where the list says so.
+- Start a multi-line value on a new line after the opening tag, and put the closing tag on a new line after the value:
 <parameter name=\"PARAMETER\">
 first line
 second line
 </parameter>
-- Use the names exactly as listed, and give every required parameter.
-- Put no code fence around calls.
-- You may say something before the line above. After the last </invoke> write nothing more and stop: the results come next.
-- Write that line only when you make a call, never to talk about it.
+- Use function and parameter names exactly as listed, and include every required parameter.
+- Do not put calls in a code fence.
+- You may write text before the trigger line. After the last </invoke>, stop and write nothing more: the results come next.
+- Write the trigger line only to make calls. Do not mention it otherwise.
 ";
 
-/// The system text.
+/// The text added to the system prompt.
 pub(crate) fn system(
     tools: &[Arc<ToolSpec>],
     trigger: &str,
@@ -51,27 +52,27 @@ pub(crate) fn system(
     let template = options.prompt_template.as_deref().unwrap_or(TEMPLATE);
     let mut text = fill(template, &list, trigger);
     if parallel == Parallel::Forbidden {
-        text.push_str("- Make at most one call in an answer.\n");
+        text.push_str("- Make at most one call per answer.\n");
     }
     text
 }
 
-/// One line on the last message; it also says whether a call is demanded.
-pub(crate) fn reminder(trigger: &str, demand: &Demand, options: &Options) -> Option<String> {
-    let demanded = match demand {
-        Demand::Some => "You must call at least one function now. ".to_owned(),
-        Demand::Only(name) => format!("You must call the function {name} now. "),
-        Demand::Free | Demand::Nothing => String::new(),
+/// The line appended to the last message. It also states whether a call is required.
+pub(crate) fn reminder(trigger: &str, policy: &CallPolicy, options: &Options) -> Option<String> {
+    let demanded = match policy {
+        CallPolicy::Required => "You must call at least one function now. ".to_owned(),
+        CallPolicy::Named(name) => format!("You must call the function {name} now. "),
+        CallPolicy::Optional | CallPolicy::Forbidden => String::new(),
     };
     if demanded.is_empty() && !options.reminder.is_on() {
         return None;
     }
     Some(format!(
-        "({demanded}Calls begin with the line {trigger} by itself, then <invoke name=\"…\"> with its parameters.)"
+        "({demanded}To call functions, write the line {trigger} on its own, then one <invoke name=\"…\"> block per call.)"
     ))
 }
 
-/// Fills a template. One that is a valid Python format string, as Toolify's are, has its braces doubled.
+/// Fills a template. A valid Python format string, such as Toolify's templates, has doubled braces.
 fn fill(template: &str, list: &str, trigger: &str) -> String {
     let doubled = is_format_string(template);
     let mut out = String::with_capacity(template.len() + list.len());
@@ -97,7 +98,7 @@ fn fill(template: &str, list: &str, trigger: &str) -> String {
     out
 }
 
-/// True where every brace is doubled or part of one of the two names.
+/// True if every brace is doubled or part of one of the two placeholders.
 fn is_format_string(template: &str) -> bool {
     let mut rest = template;
     while let Some(at) = next_brace(rest) {
@@ -117,7 +118,7 @@ fn next_brace(text: &str) -> Option<usize> {
 fn tools_list(tools: &[Arc<ToolSpec>]) -> String {
     let mut out = String::from("<function_list>\n");
     for tool in tools {
-        // Descriptions stay as they are: entities in them would teach the model to write entities.
+        // Descriptions are not escaped: that would teach the model to write entities.
         line(&mut out, format_args!("<tool><name>{}</name>", attribute(&tool.name)));
         line(&mut out, format_args!("<description>{}</description>", tool.description));
         line(&mut out, format_args!("<parameters>"));
@@ -140,13 +141,13 @@ fn parameter_line(parameter: &Parameter, kind: CallKind, out: &mut String) {
     let mut attributes =
         format!("name=\"{}\" type=\"{}\"", attribute(&parameter.name), type_names(parameter.types));
     attributes.push_str(if parameter.required { " required=\"true\"" } else { "" });
-    // Said at the parameter, so that an operator's own prompt teaches it too.
+    // Stated at the parameter, so that it also works with an operator's own prompt.
     attributes.push_str(match parameter.notation {
         Notation::Raw => "",
-        Notation::Json => " written=\"as JSON, a string in double quotes\"",
+        Notation::Json => " write_as=\"JSON, strings in double quotes\"",
     });
     if let Some(schema) = shown_schema(&parameter.schema).filter(|_| kind == CallKind::Function) {
-        // A single quote would end the attribute; JSON has its own way to write one.
+        // A single quote would end the attribute, so it is written as a JSON escape.
         let json = schema.to_string().replace('\'', "\\u0027");
         attributes.push_str(" schema='");
         attributes.push_str(&json);
@@ -155,7 +156,7 @@ fn parameter_line(parameter: &Parameter, kind: CallKind, out: &mut String) {
     line(out, format_args!("<parameter {attributes}>{description}</parameter>"));
 }
 
-/// The part of a schema that its attributes do not say.
+/// The part of a schema that the other attributes do not express.
 fn shown_schema(schema: &Value) -> Option<Value> {
     let mut fields = schema.as_object()?.clone();
     fields.remove("description");
@@ -180,7 +181,7 @@ fn type_names(types: Types) -> String {
         return "any".to_owned();
     }
     let named = NAMES.iter().filter(|(one, name)| {
-        // Every integer is a number; saying both would only confuse.
+        // Every integer is a number; naming both would be confusing.
         types.has(*one) && !(*name == "integer" && types.has(Types::NUMBER))
     });
     named.map(|(_, name)| *name).collect::<Vec<_>>().join("|")
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_filled_as_python_would_where_it_can() {
+    fn valid_format_strings_are_filled_like_in_python() {
         assert_eq!(fill("{tools_list} {{x}} {trigger_signal}", "L", "S"), "L {x} S");
         assert_eq!(fill("{tools_list} {x} {{y}} {trigger_signal}", "L", "S"), "L {x} {{y}} S");
         assert_eq!(fill("{tools_list}", "{trigger_signal}", "S"), "{trigger_signal}");

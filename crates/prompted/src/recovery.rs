@@ -1,23 +1,23 @@
-//! Every heuristic that can rescue a call, by name, so that each use can be counted and seen in the log.
+//! The heuristics that can rescue a call, by name, so that each use can be counted and logged.
 
 use std::fmt;
 
 /// A heuristic that was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Recovery {
-    /// P3: a call at the end of reasoning that never closed.
+    /// P3: a call at the end of reasoning that was never closed.
     CallInReasoning,
-    /// P5: a call in a fence that ends the answer.
+    /// P5: a call in a code fence that ends the answer.
     CallInFence,
     /// P6: a call without a trigger.
     Markerless,
-    /// P7: a value without its closing tag, ended by the call's.
+    /// P7: a value without a closing tag, ended by the closing tag of the call.
     MissingValueClose,
-    /// P8: a value closed by its own name.
+    /// P8: a value closed by a tag with the parameter's name.
     WrongClose,
-    /// P9: a value ended by the next parameter.
+    /// P9: a value ended by the next parameter's opening tag.
     ImplicitClose,
-    /// P10: closing tags repeated.
+    /// P10: a repeated closing tag.
     RepeatedClose,
     /// A call without its closing tag.
     MissingCallClose,
@@ -25,38 +25,38 @@ pub enum Recovery {
     EntitiesDecoded,
     /// P14: JSON repaired.
     JsonRepaired,
-    /// P15: JSON inside a JSON string.
+    /// P15: JSON encoded as a JSON string.
     DoubleEncoded,
-    /// P18, P19: a value made to fit its type.
+    /// P18, P19: a value converted to its type.
     Coerced,
-    /// P23: prose between the trigger and the call.
+    /// P23: text between the trigger and the call.
     ProseAfterTrigger,
-    /// P24: a tool's name corrected.
+    /// P24: a corrected tool name.
     ToolRenamed,
-    /// P24: a tool that was not offered, passed on.
+    /// P24: a call to an unknown tool, forwarded.
     UnknownTool,
-    /// P25: a parameter's name corrected.
+    /// P25: a corrected parameter name.
     ParameterRenamed,
-    /// A parameter written as a tag of its own name.
+    /// A parameter written as a tag with the parameter's name.
     NamedTag,
-    /// P26: a missing value fetched.
+    /// P26: a missing value, supplied by a side request.
     ValueSupplied,
-    /// P26: a value that does not fit its type, passed on as text for the client's validator to refuse.
+    /// P26: a value that does not match its type, forwarded for the client's validator to reject.
     UnreadableValue,
-    /// P27: prose after the calls dropped.
+    /// P27: text after the calls, dropped.
     TailDropped,
-    /// P28: a cut answer continued.
+    /// P28: a truncated answer, continued.
     Continued,
-    /// P31: another syntax than the one taught.
+    /// P31: a syntax other than the prompt's.
     ForeignSyntax,
-    /// P32: a model told that it must call.
+    /// P32: a second prompt, because a call was required and the model made none.
     Nudged,
-    /// An answer whose call could not be understood, asked for again.
+    /// A second answer, because the call in the first could not be parsed.
     Retried,
 }
 
 impl Recovery {
-    /// A name for metrics and logs.
+    /// The name in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::CallInReasoning => "call_in_reasoning",
@@ -93,15 +93,15 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// Why a call was left unfinished (P28). Its arguments are then not complete JSON.
+/// Why a call was left unfinished (P28). Its arguments are then incomplete JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truncation {
     /// The answer ended after the trigger, before a call.
     BeforeCall,
     /// The answer ended inside a call.
     InsideCall,
-    /// A call had something between its parameters that belongs to no syntax.
+    /// There was unexpected text between the call's parameters.
     Malformed,
-    /// A value that must be held to be read grew past the bound.
+    /// A value that must be buffered exceeded the size limit.
     TooLarge,
 }

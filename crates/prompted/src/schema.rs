@@ -1,5 +1,5 @@
-//! What a tool takes, as far as reading its arguments needs to know: which JSON types each parameter may have.
-//! Types come from the schema, never from the look of the text (P16).
+//! What the parser needs to know about a tool's parameters: their names and JSON types. Types come from the
+//! schema, never from what the text looks like (P16).
 
 pub(crate) mod builtin;
 #[cfg(test)]
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use toolgate_model::references::inlined;
 use toolgate_model::{CallKind, JsonText, Losses, Tool};
 
-/// The one parameter of a tool that takes free text.
+/// The only parameter of a tool that takes free text.
 pub(crate) const RAW_PARAMETER: &str = "input";
 
-/// A tool as the prompt shows it and the parser reads it.
+/// A tool, as listed in the prompt and used by the parser.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ToolSpec {
     pub(crate) name: String,
@@ -26,20 +26,20 @@ pub(crate) struct ToolSpec {
 pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) types: Types,
-    /// The only values allowed, where the schema lists them.
-    pub(crate) members: Vec<Value>,
+    /// The allowed values, if the schema lists them.
+    pub(crate) enum_values: Vec<Value>,
     pub(crate) notation: Notation,
     pub(crate) required: bool,
-    /// The schema with references replaced by what they mean.
+    /// The schema with references inlined.
     pub(crate) schema: Value,
 }
 
-/// How a parameter's values are written.
+/// How the values of a parameter are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// Strings raw, other types as JSON.
     Raw,
-    /// All as JSON, strings in quotes: a listed string would otherwise look like another listed value.
+    /// Everything as JSON, strings in quotes: a raw string could be confused with another allowed value.
     Json,
 }
 
@@ -70,7 +70,7 @@ impl Types {
         self.0 & other.0 != 0
     }
 
-    /// The types a value of this JSON type satisfies.
+    /// The types that a JSON value satisfies.
     pub(crate) fn of(value: &Value) -> Self {
         match value {
             Value::Null => Self::NULL,
@@ -83,7 +83,7 @@ impl Types {
         }
     }
 
-    /// The set a schema's type name stands for. Some tool lists use Python's names.
+    /// The types for a type name in a schema. Some tool lists use Python's names.
     fn named(name: &str) -> Self {
         match name {
             "string" | "str" => Self::STRING,
@@ -99,7 +99,7 @@ impl Types {
 }
 
 impl ToolSpec {
-    /// What can be read of a tool; `None`, and a reported loss, where only its own provider could run it.
+    /// The specification of a tool; `None`, with a reported loss, if only its own provider can run it.
     pub(crate) fn of(tool: &Tool, losses: &mut Losses) -> Option<Self> {
         match tool {
             Tool::Function(function) => {
@@ -114,7 +114,7 @@ impl ToolSpec {
             Tool::Custom(custom) => {
                 let mut description = custom.description.clone().unwrap_or_default();
                 if let Some(format) = &custom.format {
-                    description.push_str("\nThe input follows this format: ");
+                    description.push_str("\nThe input must follow this format: ");
                     description.push_str(format.as_str());
                 }
                 let name = custom.name.as_str().to_owned();
@@ -127,7 +127,7 @@ impl ToolSpec {
                 if built_in.is_none() {
                     losses.add(
                         format!("tools[{}]", provider.kind),
-                        "only its provider can run it, and the model is given tools as text",
+                        "only its provider can run this tool, so a text-only model cannot use it",
                     );
                 }
                 built_in
@@ -135,13 +135,13 @@ impl ToolSpec {
         }
     }
 
-    /// The position of a parameter by its exact name.
+    /// The position of the parameter with this exact name.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.parameters.iter().position(|parameter| parameter.name == name)
     }
 }
 
-/// Whether a parameter may be left out.
+/// Whether a parameter is required.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Required,
@@ -152,17 +152,17 @@ impl Parameter {
     pub(crate) fn new(name: String, schema: Value, presence: Presence) -> Self {
         let required = presence == Presence::Required;
         let types = types(&schema);
-        let members = allowed_members(&schema, types);
-        Self { name, types, notation: notation(&members), members, required, schema }
+        let enum_values = allowed_enum_values(&schema, types);
+        Self { name, types, notation: notation(&enum_values), enum_values, required, schema }
     }
 
-    /// A parameter no schema speaks of.
+    /// A parameter that the schema does not define.
     pub(crate) fn unknown(name: String) -> Self {
         Self::new(name, Value::Bool(true), Presence::Optional)
     }
 }
 
-/// The parameters of a tool from its schema.
+/// The parameters in a tool's schema.
 pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
     let flat = inlined(schema).map(|inlined| inlined.schema);
     let mut required = Vec::new();
@@ -175,8 +175,8 @@ pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
     properties.into_iter().map(parameter).collect()
 }
 
-/// Properties may stand in the schema itself or in the parts of an `allOf`; those of `anyOf` and `oneOf` are
-/// known but none of them is required.
+/// Properties may be in the schema itself or in the parts of an `allOf`. Properties in `anyOf` and `oneOf` are
+/// known, but never required.
 fn collect(schema: &Value, properties: &mut Map<String, Value>, required: &mut Vec<String>) {
     if let Some(own) = schema.get("properties").and_then(Value::as_object) {
         properties.extend(own.iter().map(|(name, schema)| (name.clone(), schema.clone())));
@@ -196,7 +196,7 @@ fn alternatives<'a>(schema: &'a Value, keyword: &str) -> &'a [Value] {
     schema.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The types a schema without references allows (P17).
+/// The types that a schema without references allows (P17).
 fn types(schema: &Value) -> Types {
     let Some(fields) = schema.as_object() else { return Types::ANY };
     let mut allowed = match fields.get("type") {
@@ -217,55 +217,61 @@ fn types(schema: &Value) -> Types {
     for part in alternatives(schema, "allOf") {
         allowed = allowed.and(types(part));
     }
-    let listed = listed(schema);
-    if !listed.is_empty() {
-        allowed = allowed.and(listed.iter().fold(Types::NONE, |set, value| set.or(Types::of(value))));
+    let own_enum_values = own_enum_values(schema);
+    if !own_enum_values.is_empty() {
+        allowed =
+            allowed.and(own_enum_values.iter().fold(Types::NONE, |set, value| set.or(Types::of(value))));
     }
-    // A default is a value the tool takes, whatever its type says.
+    // The default is a valid value, whatever the type says.
     let null_by_default = fields.get("default") == Some(&Value::Null);
     if null_by_default || fields.get("nullable") == Some(&Value::Bool(true)) {
         allowed = allowed.or(Types::NULL);
     }
-    // A schema that contradicts itself still has to be read somehow.
+    // A contradictory schema allows any type.
     if allowed == Types::NONE { Types::ANY } else { allowed }
 }
 
-fn listed(schema: &Value) -> Vec<Value> {
+fn own_enum_values(schema: &Value) -> Vec<Value> {
     let constant = schema.get("const").cloned();
     constant.into_iter().chain(alternatives(schema, "enum").iter().cloned()).collect()
 }
 
-/// The listed values that the types allow too, and null where only the types speak of it.
-fn allowed_members(schema: &Value, types: Types) -> Vec<Value> {
-    let mut members = members(schema);
-    if members.iter().any(|member| types.has(Types::of(member))) {
-        members.retain(|member| types.has(Types::of(member)));
-        if types.has(Types::NULL) && !members.contains(&Value::Null) {
-            members.push(Value::Null);
+/// The listed values that the types allow, and null if the types allow it.
+fn allowed_enum_values(schema: &Value, types: Types) -> Vec<Value> {
+    let mut enum_values = enum_values(schema);
+    if enum_values.iter().any(|value| types.has(Types::of(value))) {
+        enum_values.retain(|value| types.has(Types::of(value)));
+        if types.has(Types::NULL) && !enum_values.contains(&Value::Null) {
+            enum_values.push(Value::Null);
         }
     }
-    members
+    enum_values
 }
 
-/// `"1"` beside `1`, `"null"` beside null: raw, the one could not be told from the other.
-fn notation(members: &[Value]) -> Notation {
-    let meant_otherwise = |text: &str| serde_json::from_str(text).is_ok_and(|value| members.contains(&value));
-    if members.iter().filter_map(Value::as_str).any(meant_otherwise) { Notation::Json } else { Notation::Raw }
+/// `"1"` and `1`, or `"null"` and null, could not be distinguished if strings were written raw.
+fn notation(enum_values: &[Value]) -> Notation {
+    let meant_otherwise =
+        |text: &str| serde_json::from_str(text).is_ok_and(|value| enum_values.contains(&value));
+    if enum_values.iter().filter_map(Value::as_str).any(meant_otherwise) {
+        Notation::Json
+    } else {
+        Notation::Raw
+    }
 }
 
-/// The only values allowed; empty where others are allowed too.
-fn members(schema: &Value) -> Vec<Value> {
-    let own = listed(schema);
+/// The only allowed values; empty if other values are allowed too.
+fn enum_values(schema: &Value) -> Vec<Value> {
+    let own = own_enum_values(schema);
     if !own.is_empty() {
         return own;
     }
     let mut all = Vec::new();
     for part in alternatives(schema, "anyOf").iter().chain(alternatives(schema, "oneOf")) {
-        let part_members = members(part);
-        if part_members.is_empty() && types(part) != Types::NULL {
+        let part_values = enum_values(part);
+        if part_values.is_empty() && types(part) != Types::NULL {
             return Vec::new();
         }
-        all.extend(part_members);
+        all.extend(part_values);
     }
     all
 }

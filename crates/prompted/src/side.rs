@@ -1,109 +1,118 @@
-//! What can be asked of the model besides the answer itself: a value that a call lacks (P26), the rest of an answer that
-//! was cut (P28), a call where there had to be one (P32) or that could not be understood. Only described here; whoever
-//! owns the upstream asks.
+//! Side requests: for a missing value (P26), for the rest of a truncated answer (P28), for a required call
+//! (P32), or for a new answer because the call could not be parsed. They are only described here; the caller,
+//! which owns the upstream, sends them.
 
 use toolgate_model::{AssistantMessage, Block, Extras, Message, Part, Text, TurnRequest, UserMessage};
 
 use crate::fault::Fault;
 use crate::schema::Notation;
 
-/// A value that a call lacks. Answer with [`Interpreter::supply`](crate::Interpreter::supply), or go on without.
+/// A value that a call lacks. Pass the reply to
+/// [`Interpreter::supply_value`](crate::Interpreter::supply_value), or call
+/// [`Interpreter::decline_value`](crate::Interpreter::decline_value).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Missing {
-    /// The tool.
+pub struct MissingValue {
+    /// The name of the tool.
     pub call: String,
-    /// The parameter.
+    /// The name of the parameter.
     pub parameter: String,
     /// The parameter's schema, as JSON.
     pub schema: String,
-    /// How its value is to be written.
+    /// How to write the value.
     pub notation: Notation,
-    /// What the model wrote, where it could not be read.
+    /// What the model wrote, if it could not be parsed.
     pub written: Option<String>,
-    /// What the model has said so far.
-    pub said: String,
+    /// The model's answer so far.
+    pub answer: String,
 }
 
-impl Missing {
-    /// The side request: the prepared request, what was said, and the question.
+impl MissingValue {
+    /// The side request: the prepared request, the answer so far, and the question.
     pub fn request(&self, prepared: &TurnRequest) -> TurnRequest {
-        let Self { call, parameter, schema, notation, written, said } = self;
+        let Self { call, parameter, schema, notation, written, answer } = self;
         let fault = match written {
             Some(written) => {
-                format!("In your call of {call}, the value of \"{parameter}\" cannot be read: {written}")
+                format!(
+                    "Your call to {call} has an invalid value for the parameter \"{parameter}\": {written}"
+                )
             }
-            None => format!("Your call of {call} lacks its required parameter \"{parameter}\"."),
+            None => format!("Your call to {call} is missing the required parameter \"{parameter}\"."),
         };
         let form = match notation {
-            Notation::Raw => "A string is written raw, any other type as JSON.",
-            Notation::Json => "It is written as JSON, a string in double quotes.",
+            Notation::Raw => "Write a string raw, and any other type as JSON.",
+            Notation::Json => "Write it as JSON, strings in double quotes.",
         };
         let question = format!(
-            "{fault}\nIts schema is {schema}. Answer with that value and nothing else: no tags, no fence, no explanation. \
+            "{fault}\nThe parameter's schema is {schema}. Reply with the value only: no tags, no code fence, no explanation. \
              {form}"
         );
-        asked(prepared, said, question)
+        with_question(prepared, answer, question)
     }
 }
 
-/// How to get an answer's rest. Feed the events of the reply to the same interpreter.
+/// A second request for an answer that is not complete. Feed the events of its reply to the same interpreter.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Continuation {
-    /// Why there is one.
-    pub reason: Reason,
-    /// What the model has said so far.
-    pub said: String,
-    /// The operator's own words for a retry.
+pub struct FollowUp {
+    /// Why it is needed.
+    pub reason: FollowUpReason,
+    /// The model's answer so far.
+    pub answer: String,
+    /// The line that starts calls.
+    pub trigger: String,
+    /// The operator's own text for a retry.
     pub retry_template: Option<String>,
 }
 
 /// Why an answer needs a second request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// It was cut inside a call.
+pub enum FollowUpReason {
+    /// It was truncated inside a call.
     Truncated,
-    /// It had to call and did not.
+    /// A call was required, and the model made none.
     NoCall,
-    /// Its call cannot be understood; the new answer takes its place.
-    Unreadable(Fault),
+    /// Its call could not be parsed; the new answer replaces it.
+    InvalidCall(Fault),
 }
 
-impl Continuation {
-    /// The second request: the prepared request, what was said, and what to do now.
+impl FollowUp {
+    /// The second request: the prepared request, the answer so far, and the instruction.
     pub fn request(&self, prepared: &TurnRequest) -> TurnRequest {
         let instruction = match &self.reason {
-            Reason::Truncated => {
-                "Your answer was cut off. Go on from exactly where it stopped, with the very next character. Repeat \
-                 nothing, explain nothing, and do not begin the call anew."
+            FollowUpReason::Truncated => {
+                "Your answer was cut off. Continue exactly where it stopped, starting with the very next character. \
+                 Do not repeat anything, do not explain anything, and do not start the call again."
                     .to_owned()
             }
-            Reason::NoCall => {
-                "You announced no call, but one is needed now. Write it: the line that begins calls, then the call, \
-                 and nothing else."
-                    .to_owned()
+            FollowUpReason::NoCall => {
+                format!(
+                "You did not call a function, but a call is required now. Write only the call: the line {} on its own, \
+                 then the call below it.",
+                self.trigger
+            )
             }
-            Reason::Unreadable(fault) => self.retry(fault),
+            FollowUpReason::InvalidCall(fault) => self.retry(fault),
         };
-        asked(prepared, &self.said, instruction)
+        with_question(prepared, &self.answer, instruction)
     }
 
     fn retry(&self, fault: &Fault) -> String {
         match &self.retry_template {
             Some(template) => template
                 .replace("{error_details}", &fault.to_string())
-                .replace("{original_response}", &self.said),
+                .replace("{original_response}", &self.answer),
             None => format!(
-                "Your call cannot be read: {fault}. Nothing of it was run. Write it again from its beginning, in \
-                 exactly the form that you were given: the line that begins calls, then the call, and nothing else."
+                "Your call could not be parsed and was not run. {fault} Write the complete call again in exactly the \
+                 required format, and nothing else: the line {} on its own, then the call below it.",
+                self.trigger
             ),
         }
     }
 }
 
-fn asked(prepared: &TurnRequest, said: &str, question: String) -> TurnRequest {
+fn with_question(prepared: &TurnRequest, answer: &str, question: String) -> TurnRequest {
     let mut request = prepared.clone();
-    if !said.is_empty() {
-        let content = vec![Block::Text(Text::new(said))];
+    if !answer.is_empty() {
+        let content = vec![Block::Text(Text::new(answer))];
         request.messages.push(Message::Assistant(AssistantMessage { content, extras: Extras::NONE }));
     }
     let content = vec![Part::text(question)];
@@ -111,16 +120,16 @@ fn asked(prepared: &TurnRequest, said: &str, question: String) -> TurnRequest {
     request
 }
 
-/// How much of a continuation may repeat the end of what it continues.
+/// The maximum length of the overlap between an answer and its continuation.
 pub(crate) const MAX_OVERLAP: usize = 400;
-/// Less than this may be the same by chance.
+/// A shorter overlap may be coincidence.
 const MIN_OVERLAP: usize = 16;
 
-/// How many bytes at the start of `next` repeat the end of `said`.
-pub(crate) fn overlap(said: &str, next: &str) -> usize {
+/// The number of bytes at the start of `next` that repeat the end of `answer`.
+pub(crate) fn overlap(answer: &str, next: &str) -> usize {
     let limit = next.floor_char_boundary(MAX_OVERLAP);
     let repeated = |len: usize| {
-        next.is_char_boundary(len) && said.ends_with(&next[..len]) && !next[..len].trim().is_empty()
+        next.is_char_boundary(len) && answer.ends_with(&next[..len]) && !next[..len].trim().is_empty()
     };
     (MIN_OVERLAP..=limit).rev().find(|len| repeated(*len)).unwrap_or_default()
 }
@@ -130,11 +139,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_long_repetition_is_removed() {
-        let said = "first line\nlet value = compute(";
-        assert_eq!(overlap(said, "let value = compute(1)"), "let value = compute(".len());
-        assert_eq!(overlap(said, "compute(1)"), 0);
-        assert_eq!(overlap(said, "1)"), 0);
+    fn only_a_long_overlap_is_removed() {
+        let answer = "first line\nlet value = compute(";
+        assert_eq!(overlap(answer, "let value = compute(1)"), "let value = compute(".len());
+        assert_eq!(overlap(answer, "compute(1)"), 0);
+        assert_eq!(overlap(answer, "1)"), 0);
         assert_eq!(overlap(&" ".repeat(40), &" ".repeat(40)), 0);
     }
 }

@@ -1,12 +1,13 @@
-//! The layer as a whole: a model's text in pieces of every size, and the reply that comes out.
+//! Tests of the whole crate: model text in chunks of various sizes in, replies out.
 
 mod bounds;
+mod cases;
 mod cuts;
 mod enums;
 mod faults;
 mod history;
+mod prompts;
 mod retry;
-mod rows;
 mod side;
 mod streams;
 mod strict;
@@ -81,7 +82,7 @@ fn prepared(request: &TurnRequest, options: &Options) -> Prepared {
     prepare(request, options, &Secret([7; 32])).value
 }
 
-/// What came out of one reading.
+/// The result of interpreting one reply.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     /// `text …`, `think …`, `call NAME ARGUMENTS`, in order.
@@ -91,36 +92,30 @@ struct Outcome {
     truncation: Option<Truncation>,
 }
 
-/// How a text is cut.
+/// How a text is split into chunks.
 #[derive(Clone, Copy, Debug)]
-enum Cutting {
+enum Split {
     Every(usize),
     Random(u64),
     Whole,
 }
 
-const CUTTINGS: [Cutting; 6] = [
-    Cutting::Every(1),
-    Cutting::Every(3),
-    Cutting::Random(1),
-    Cutting::Random(2),
-    Cutting::Random(3),
-    Cutting::Whole,
-];
+const SPLITS: [Split; 6] =
+    [Split::Every(1), Split::Every(3), Split::Random(1), Split::Random(2), Split::Random(3), Split::Whole];
 
-fn pieces(text: &str, cutting: Cutting) -> Vec<String> {
-    let letters: Vec<char> = text.chars().collect();
-    let mut random = Random(match cutting {
-        Cutting::Random(seed) => seed,
-        Cutting::Every(_) | Cutting::Whole => 0,
+fn pieces(text: &str, split: Split) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let mut random = Random(match split {
+        Split::Random(seed) => seed,
+        Split::Every(_) | Split::Whole => 0,
     });
-    let mut rest = letters.as_slice();
+    let mut rest = characters.as_slice();
     let mut pieces = Vec::new();
     while !rest.is_empty() {
-        let size = match cutting {
-            Cutting::Every(size) => size,
-            Cutting::Random(_) => 1 + random.below(12),
-            Cutting::Whole => rest.len(),
+        let size = match split {
+            Split::Every(size) => size,
+            Split::Random(_) => 1 + random.below(12),
+            Split::Whole => rest.len(),
         };
         let (piece, more) = rest.split_at(size.min(rest.len()));
         pieces.push(piece.iter().collect());
@@ -129,7 +124,7 @@ fn pieces(text: &str, cutting: Cutting) -> Vec<String> {
     pieces
 }
 
-/// A small deterministic generator (xorshift).
+/// A small deterministic random number generator.
 struct Random(u64);
 
 impl Random {
@@ -144,16 +139,16 @@ impl Random {
     }
 }
 
-fn text_events(text: &str, cutting: Cutting, stop: StopReason) -> Vec<TurnEvent> {
+fn text_events(text: &str, split: Split, stop: StopReason) -> Vec<TurnEvent> {
     let mut events =
         vec![TurnEvent::Started(ReplyHead::default()), TurnEvent::BlockStarted(BlockStart::Text)];
-    events.extend(pieces(text, cutting).into_iter().map(|piece| TurnEvent::BlockDelta(Delta::Text(piece))));
+    events.extend(pieces(text, split).into_iter().map(|piece| TurnEvent::BlockDelta(Delta::Text(piece))));
     events.push(TurnEvent::BlockFinished(BlockEnd::default()));
     events.push(TurnEvent::Finished(Finish { stop, ..Finish::default() }));
     events
 }
 
-/// Feeds events until the upstream would be dropped; side requests are declined.
+/// Feeds events until the interpreter no longer needs the upstream; declines side requests.
 fn interpret(prepared: &Prepared, events: Vec<TurnEvent>) -> Outcome {
     let mut interpreter = Interpreter::new(prepared.plan.clone());
     let mut out = Vec::new();
@@ -172,8 +167,8 @@ fn outcome(interpreter: &Interpreter, events: Vec<TurnEvent>) -> Outcome {
     Outcome {
         blocks: reply.blocks.iter().map(shown).collect(),
         stop: reply.finish.stop,
-        recoveries: interpreter.recoveries().to_vec(),
-        truncation: interpreter.truncated(),
+        recoveries: interpreter.recoveries().collect(),
+        truncation: interpreter.truncation(),
     }
 }
 
@@ -190,7 +185,8 @@ fn shown(block: &Block) -> String {
     }
 }
 
-/// Reads `text`, in which [`MARK`] stands for the trigger, in pieces of every size; all must give the same.
+/// Interprets `text`, in which [`MARK`] stands for the trigger, split in several ways; the result must not
+/// depend on the split.
 fn read(text: &str, options: &Options, stop: &StopReason) -> Outcome {
     let prepared = prepared(&request(), options);
     read_prepared(&prepared, text, stop)
@@ -199,23 +195,23 @@ fn read(text: &str, options: &Options, stop: &StopReason) -> Outcome {
 fn read_prepared(prepared: &Prepared, text: &str, stop: &StopReason) -> Outcome {
     let trigger = prepared.plan.trigger().unwrap_or("no trigger").to_owned();
     let text = text.replace(MARK, &trigger);
-    let outcomes = CUTTINGS.map(|cutting| {
-        let mut outcome = interpret(prepared, text_events(&text, cutting, stop.clone()));
+    let outcomes = SPLITS.map(|split| {
+        let mut outcome = interpret(prepared, text_events(&text, split, stop.clone()));
         for block in &mut outcome.blocks {
             *block = block.replace(&trigger, MARK);
         }
         outcome
     });
-    for (outcome, cutting) in outcomes.iter().zip(CUTTINGS) {
-        // What is dropped after the calls may or may not have arrived before the upstream was.
+    for (outcome, split) in outcomes.iter().zip(SPLITS) {
+        // Whether dropped text after the calls arrives before the upstream is dropped depends on the split.
         let mut outcome_recoveries = outcome.recoveries.clone();
         let mut first_recoveries = outcomes[0].recoveries.clone();
         outcome_recoveries.retain(|recovery| *recovery != Recovery::TailDropped);
         first_recoveries.retain(|recovery| *recovery != Recovery::TailDropped);
-        assert_eq!(outcome_recoveries, first_recoveries, "{cutting:?} of {text}");
-        assert_eq!(outcome.blocks, outcomes[0].blocks, "{cutting:?} of {text}");
-        assert_eq!(outcome.stop, outcomes[0].stop, "{cutting:?} of {text}");
-        assert_eq!(outcome.truncation, outcomes[0].truncation, "{cutting:?} of {text}");
+        assert_eq!(outcome_recoveries, first_recoveries, "{split:?} of {text}");
+        assert_eq!(outcome.blocks, outcomes[0].blocks, "{split:?} of {text}");
+        assert_eq!(outcome.stop, outcomes[0].stop, "{split:?} of {text}");
+        assert_eq!(outcome.truncation, outcomes[0].truncation, "{split:?} of {text}");
     }
     outcomes.into_iter().next_back().unwrap()
 }

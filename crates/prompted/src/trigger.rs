@@ -1,5 +1,5 @@
-//! The line that opens calls: unguessable from outside, the same for a whole conversation (so that the host's
-//! prompt cache survives), and proven absent from everything inbound (P30).
+//! The trigger: the line that starts calls. It cannot be guessed from outside, stays the same for a whole
+//! conversation (which keeps the host's prompt cache valid), and does not occur in any inbound text (P30).
 
 use memchr::memmem;
 use sha2::{Digest, Sha256};
@@ -9,48 +9,48 @@ use toolgate_model::{Message, TurnRequest};
 use crate::inbound::Inbound;
 use crate::options::Secret;
 
-/// What every trigger begins with.
+/// The beginning of every trigger.
 pub(crate) const TRIGGER_OPENING: &str = "<<CALL_";
-/// How many letters and digits a trigger carries: 50 bits.
+/// The number of random characters in a trigger: 50 bits.
 const TRIGGER_LENGTH: usize = 10;
-/// How many the tag around tool results carries.
+/// The number of random characters in the tag around tool results.
 const NONCE_LENGTH: usize = 8;
-/// How many letters and digits a call's id carries: 125 bits.
+/// The number of random characters in a call id: 120 bits.
 const ID_LENGTH: usize = 24;
-/// How often another trigger is tried. Each fails only if the text happens to contain it.
+/// How many candidates are tried. A candidate fails only if the inbound text happens to contain it.
 const MAX_ATTEMPTS: u32 = 1_000;
-/// No letter that looks like a digit, so that a model copies it without error.
+/// No characters that look alike, so that a model copies them without error.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// What a conversation's markup is marked with.
+/// The unguessable parts of a conversation's markup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct Markers {
     /// `<<CALL_k3f9q2ab7c>>`.
     pub(crate) trigger: String,
-    /// Part of the tag around tool results.
+    /// Part of the tag name around tool results.
     pub(crate) nonce: String,
 }
 
-/// The marks of the conversation this request belongs to.
-pub(crate) fn marks(request: &TurnRequest, inbound: &Inbound<'_>, secret: &Secret) -> Marks {
+/// The markers of the conversation that a request belongs to.
+pub(crate) fn markers(request: &TurnRequest, inbound: &Inbound<'_>, secret: &Secret) -> Markers {
     let seed = hmac(&secret.0, &opening(request));
     let absent = |text: &str| {
         let finder = memmem::Finder::new(text.as_bytes());
         !inbound.texts().any(|inbound| finder.find(inbound.as_bytes()).is_some())
     };
-    // The letters alone must be absent: JSON may write the brackets around them as escapes.
+    // The random characters alone must be absent: JSON may escape the brackets around them.
     let first_absent = |label: &str, length: usize| {
         let candidate = |attempt: u32| letters(&hmac(&seed, format!("{label} {attempt}").as_bytes()), length);
         let unused = (0..MAX_ATTEMPTS).map(candidate).find(|text| absent(text));
         unused.unwrap_or_else(|| candidate(MAX_ATTEMPTS))
     };
-    Marks {
+    Markers {
         trigger: format!("{TRIGGER_OPENING}{}>>", first_absent("trigger", TRIGGER_LENGTH)),
         nonce: first_absent("nonce", NONCE_LENGTH),
     }
 }
 
-/// What all ids of one reply are made from: the secret and everything said before it.
+/// The seed of all call ids of one reply, derived from the secret and all inbound text.
 pub(crate) fn id_seed(inbound: &Inbound<'_>, secret: &Secret) -> [u8; 32] {
     let mut hash = Sha256::new();
     for text in inbound.texts() {
@@ -60,12 +60,13 @@ pub(crate) fn id_seed(inbound: &Inbound<'_>, secret: &Secret) -> [u8; 32] {
     hmac(&secret.0, &hash.finalize())
 }
 
-/// The id of the reply's call number `index`.
+/// The id of the call with this index in the reply.
 pub(crate) fn call_id(seed: &[u8; 32], index: usize) -> String {
     format!("call_{}", letters(&hmac(seed, &index.to_le_bytes()), ID_LENGTH))
 }
 
-/// What stays the same while a conversation grows: its tools and everything before the first answer.
+/// The part of a conversation that stays the same while it grows: its tools and everything before the first
+/// answer.
 fn opening(request: &TurnRequest) -> Vec<u8> {
     let first = request
         .messages
@@ -107,12 +108,12 @@ mod tests {
         Message::User(UserMessage { content: vec![Part::text(text)], extras: toolgate_model::Extras::NONE })
     }
 
-    fn marks_of(request: &TurnRequest, secret: u8) -> Marks {
-        marks(request, &Inbound::of(request), &Secret([secret; 32]))
+    fn markers_of(request: &TurnRequest, secret: u8) -> Markers {
+        markers(request, &Inbound::of(request), &Secret([secret; 32]))
     }
 
     #[test]
-    fn the_hash_is_the_standard_one() {
+    fn the_hash_matches_the_rfc() {
         // RFC 4231, test case 1: its key padded with zeros to 32 bytes is the same key.
         let mut key = [0; 32];
         key[..20].fill(0x0b);
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn a_trigger_is_stable_in_a_conversation_and_differs_between_them_and_between_servers() {
         let mut request = TurnRequest::new("m", vec![user("hi")]);
-        let first = marks_of(&request, 1);
+        let first = markers_of(&request, 1);
         let letters = first.trigger.strip_prefix("<<CALL_").unwrap().strip_suffix(">>").unwrap();
         assert!(letters.len() >= 8 && letters.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         request.messages.push(Message::Assistant(AssistantMessage {
@@ -132,24 +133,23 @@ mod tests {
             extras: toolgate_model::Extras::NONE,
         }));
         request.messages.push(user("more"));
-        assert_eq!(marks_of(&request, 1), first);
-        assert_ne!(marks_of(&request, 2), first);
-        assert_ne!(marks_of(&TurnRequest::new("m", vec![user("other")]), 1), first);
+        assert_eq!(markers_of(&request, 1), first);
+        assert_ne!(markers_of(&request, 2), first);
+        assert_ne!(markers_of(&TurnRequest::new("m", vec![user("other")]), 1), first);
     }
 
     #[test]
     fn a_trigger_that_occurs_in_inbound_text_is_replaced() {
         // P30
-        // P30
         let request = TurnRequest::new("m", vec![user("hi")]);
-        let first = marks_of(&request, 1);
+        let first = markers_of(&request, 1);
         let mut echoed = request.clone();
         echoed.messages.push(Message::Assistant(AssistantMessage::default()));
         echoed.messages.push(user(&format!("{} and {}", first.trigger, first.nonce)));
-        let second = marks_of(&echoed, 1);
+        let second = markers_of(&echoed, 1);
         assert_ne!(second.trigger, first.trigger);
         assert_ne!(second.nonce, first.nonce);
-        assert_eq!(marks_of(&echoed, 1), second);
+        assert_eq!(markers_of(&echoed, 1), second);
     }
 
     #[test]

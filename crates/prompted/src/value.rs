@@ -1,5 +1,5 @@
-//! One parameter's value on its way from raw text to JSON: strings leave at once, what must be read whole is held.
-//! Everything is written append-only, so the sum of the pieces is the final JSON whatever the pieces were.
+//! Encodes the raw text of one parameter as JSON. Strings are streamed; values that must be parsed whole are
+//! buffered. Output is append-only, so the concatenated pieces are the final JSON, however the text was split.
 
 pub(crate) mod coerce;
 pub(crate) mod escape;
@@ -12,12 +12,12 @@ use toolgate_model::CallKind;
 use crate::recovery::Recovery;
 use crate::schema::{Parameter, Types};
 
-/// How much of a value is held that has to be read whole.
-pub(crate) const MAX_HELD: usize = 8 * 1024 * 1024;
-/// No number, `true`, `false` or `null` is longer: past this a value that may also be a string is one.
+/// The maximum size of a value that must be buffered.
+pub(crate) const MAX_BUFFERED_VALUE: usize = 8 * 1024 * 1024;
+/// The maximum length of a number, `true`, `false` or `null`; a longer value that may be a string is a string.
 const MAX_SCALAR: usize = 64;
 
-/// The JSON object of one call as it is written.
+/// Writes the JSON object with the arguments of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct ArgumentWriter {
     kind: CallKind,
@@ -50,50 +50,50 @@ impl ArgumentWriter {
     }
 }
 
-/// Reads one value.
+/// Encodes one value.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoder {
     parameter: Parameter,
     mode: Mode,
     layout: Layout,
-    /// A line end that may belong to the closing tag.
-    tail: &'static str,
-    held: String,
+    /// A newline that may belong to the closing tag.
+    line_end: &'static str,
+    buffer: String,
     markup: Markup,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// A custom tool's input: not JSON at all.
+    /// The input of a custom tool, which is not JSON.
     Raw,
-    /// A string whose opening quote is written.
+    /// A string whose opening quote has been written.
     String,
-    /// A string that has not begun.
-    StringAhead,
+    /// A string whose opening quote has not been written.
+    StringPending,
     /// A string unless it is exactly `null` (P17).
     Nullable,
     /// A string unless it turns out to be JSON of another allowed type.
     Mixed,
-    /// Held to the end.
-    Held,
+    /// Buffered to the end.
+    Buffered,
 }
 
-/// How a value lies between its tags (P20).
+/// How a value is placed between its tags (P20).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     Unknown,
-    /// `\r` came first; the next character decides.
+    /// The first character is `\r`; the next one decides.
     CarriageReturn,
     Inline,
     Block,
     BlockCrLf,
 }
 
-/// How the model marked a value's text.
+/// How the model marked up a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Markup {
     Plain,
-    /// In `<![CDATA[`: every character counts, and a string is never `null`.
+    /// In `<![CDATA[`: all whitespace belongs to the value, and a string is never `null`.
     Cdata,
     /// `string="true"` (DSML).
     String,
@@ -101,20 +101,20 @@ pub(crate) enum Markup {
     Json,
 }
 
-/// Whether the text right before the closing tag begins a line because it has to.
+/// What ends a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum CloseKind {
     Tag,
-    /// Ended by another tag that starts a line: the line end before it is no part of the value.
+    /// Another tag at the start of a line: the newline before it is not part of the value.
     Implicit,
 }
 
-/// What became of a value.
+/// The result of closing a value.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Closed {
+pub(crate) enum CloseOutcome {
     Written,
     Recovered(Recovery),
-    /// Nothing was written: the text cannot be read as any allowed type.
+    /// Nothing was written: the text matches no allowed type.
     Unreadable(String),
 }
 
@@ -125,98 +125,103 @@ impl Encoder {
             CallKind::Function => mode(&parameter, markup),
         };
         let layout = if markup == Markup::Cdata { Layout::Inline } else { Layout::Unknown };
-        Self { parameter, mode, layout, tail: "", held: String::new(), markup }
+        Self { parameter, mode, layout, line_end: "", buffer: String::new(), markup }
     }
 
-    /// Begins what can begin before the first character.
+    /// Writes what can be written before the first character.
     pub(crate) fn open(&mut self, writer: &mut ArgumentWriter, out: &mut String) {
-        if self.mode == Mode::StringAhead {
+        if self.mode == Mode::StringPending {
             self.begin_string(writer, out);
         }
     }
 
-    /// Takes more of the value.
+    /// Encodes more of the value.
     pub(crate) fn push(&mut self, data: &str, writer: &mut ArgumentWriter, out: &mut String) {
-        let mut data = self.after_layout(data, writer, out);
+        let mut data = self.skip_layout(data, writer, out);
         if data.is_empty() {
             return;
         }
-        if self.tail == "\r" && data.starts_with('\n') {
-            self.tail = "\r\n";
+        if self.line_end == "\r" && data.starts_with('\n') {
+            self.line_end = "\r\n";
             data = &data[1..];
             if data.is_empty() {
                 return;
             }
         }
-        let tail = std::mem::take(&mut self.tail);
-        self.sink(tail, writer, out);
-        self.tail = ["\r\n", "\n", "\r"].into_iter().find(|end| data.ends_with(end)).unwrap_or_default();
-        self.sink(&data[..data.len() - self.tail.len()], writer, out);
+        let tail = std::mem::take(&mut self.line_end);
+        self.write(tail, writer, out);
+        self.line_end = ["\r\n", "\n", "\r"].into_iter().find(|end| data.ends_with(end)).unwrap_or_default();
+        self.write(&data[..data.len() - self.line_end.len()], writer, out);
     }
 
-    /// How many bytes wait for what follows. A value held to its end is no part of this.
-    pub(crate) fn waiting(&self) -> usize {
-        let streamed = matches!(self.mode, Mode::Raw | Mode::String | Mode::StringAhead | Mode::Nullable);
-        self.tail.len() + if streamed { self.held.len() } else { 0 }
+    /// The number of bytes held back until more text arrives. Values that are buffered whole do not count.
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        let streamed = matches!(self.mode, Mode::Raw | Mode::String | Mode::StringPending | Mode::Nullable);
+        self.line_end.len() + if streamed { self.buffer.len() } else { 0 }
     }
 
-    /// True where the value began on a line of its own.
+    /// True if the value started on its own line.
     pub(crate) fn is_block(&self) -> bool {
         matches!(self.layout, Layout::Block | Layout::BlockCrLf)
     }
 
-    /// True where the value grew past what may be held.
+    /// True if the value exceeds the size limit.
     pub(crate) fn is_too_large(&self) -> bool {
-        self.held.len() > MAX_HELD
+        self.buffer.len() > MAX_BUFFERED_VALUE
     }
 
     /// Ends the value.
-    pub(crate) fn close(mut self, ending: Ending, writer: &mut ArgumentWriter, out: &mut String) -> Closed {
+    pub(crate) fn close(
+        mut self,
+        kind: CloseKind,
+        writer: &mut ArgumentWriter,
+        out: &mut String,
+    ) -> CloseOutcome {
         if self.layout == Layout::CarriageReturn {
             self.layout = Layout::Inline;
-            self.tail = "\r";
+            self.line_end = "\r";
         }
-        let tail = self.tail_that_belongs(ending);
-        self.sink(tail, writer, out);
+        let tail = self.line_end_of_value(kind);
+        self.write(tail, writer, out);
         match self.mode {
-            Mode::Raw => Closed::Written,
+            Mode::Raw => CloseOutcome::Written,
             Mode::String => {
                 out.push('"');
-                Closed::Written
+                CloseOutcome::Written
             }
-            Mode::Nullable if self.held == "null" && self.markup != Markup::Cdata => {
+            Mode::Nullable if self.buffer == "null" && self.markup != Markup::Cdata => {
                 writer.member(&self.parameter.name, "null", out);
-                Closed::Written
+                CloseOutcome::Written
             }
-            Mode::StringAhead | Mode::Nullable => {
+            Mode::StringPending | Mode::Nullable => {
                 self.begin_string(writer, out);
                 out.push('"');
-                Closed::Written
+                CloseOutcome::Written
             }
-            Mode::Mixed | Mode::Held => self.close_held(writer, out),
+            Mode::Mixed | Mode::Buffered => self.close_held(writer, out),
         }
     }
 
-    fn close_held(self, writer: &mut ArgumentWriter, out: &mut String) -> Closed {
-        let Some(reading) = coerce::read(&self.held, &self.parameter) else {
-            return Closed::Unreadable(self.held);
+    fn close_held(self, writer: &mut ArgumentWriter, out: &mut String) -> CloseOutcome {
+        let Some(reading) = coerce::read(&self.buffer, &self.parameter) else {
+            return CloseOutcome::Unreadable(self.buffer);
         };
         writer.member(&self.parameter.name, &reading.json, out);
-        reading.recovery.map_or(Closed::Written, Closed::Recovered)
+        reading.recovery.map_or(CloseOutcome::Written, CloseOutcome::Recovered)
     }
 
-    fn tail_that_belongs(&self, ending: Ending) -> &'static str {
-        match (self.layout, ending, self.tail) {
+    fn line_end_of_value(&self, kind: CloseKind) -> &'static str {
+        match (self.layout, kind, self.line_end) {
             (Layout::Block, _, "\r\n") => "\r",
             (Layout::Block, _, "\n")
             | (Layout::BlockCrLf, _, "\r\n" | "\n")
-            | (_, Ending::Implicit, "\n" | "\r\n") => "",
+            | (_, CloseKind::Implicit, "\n" | "\r\n") => "",
             (_, _, tail) => tail,
         }
     }
 
-    /// Decides the layout on the first characters and takes away the line end that opens a block.
-    fn after_layout<'d>(&mut self, data: &'d str, writer: &mut ArgumentWriter, out: &mut String) -> &'d str {
+    /// Decides the layout on the first characters, and skips the newline that starts a block.
+    fn skip_layout<'d>(&mut self, data: &'d str, writer: &mut ArgumentWriter, out: &mut String) -> &'d str {
         let mut data = data;
         if self.layout == Layout::Unknown {
             self.layout = match data.as_bytes().first() {
@@ -235,45 +240,47 @@ impl Encoder {
                 return rest;
             }
             self.layout = Layout::Inline;
-            self.sink("\r", writer, out);
+            self.write("\r", writer, out);
         }
         data
     }
 
-    fn sink(&mut self, data: &str, writer: &mut ArgumentWriter, out: &mut String) {
+    fn write(&mut self, data: &str, writer: &mut ArgumentWriter, out: &mut String) {
         if data.is_empty() {
             return;
         }
         match self.mode {
             Mode::Raw => out.push_str(data),
             Mode::String => escape::text(data, out),
-            Mode::StringAhead => {
+            Mode::StringPending => {
                 self.begin_string(writer, out);
                 escape::text(data, out);
             }
             Mode::Nullable => {
-                self.held.push_str(data);
-                if !"null".starts_with(self.held.as_str()) {
+                self.buffer.push_str(data);
+                if !"null".starts_with(self.buffer.as_str()) {
                     self.begin_string(writer, out);
                 }
             }
             Mode::Mixed => {
-                self.held.push_str(data);
-                if self.held.len() > MAX_HELD || !may_be_json(&self.held, self.parameter.types) {
+                self.buffer.push_str(data);
+                if self.buffer.len() > MAX_BUFFERED_VALUE || !may_be_json(&self.buffer, self.parameter.types)
+                {
                     self.begin_string(writer, out);
                 }
             }
-            // Past the bound nothing more is kept; the caller sees it and gives up on the call.
-            Mode::Held if self.is_too_large() => {}
-            Mode::Held => self.held.push_str(data),
+            // Beyond the limit nothing more is kept; the caller checks the limit and leaves the call
+            // unfinished.
+            Mode::Buffered if self.is_too_large() => {}
+            Mode::Buffered => self.buffer.push_str(data),
         }
     }
 
     fn begin_string(&mut self, writer: &mut ArgumentWriter, out: &mut String) {
         writer.key(&self.parameter.name, out);
         out.push('"');
-        let held = std::mem::take(&mut self.held);
-        escape::text(&held, out);
+        let buffered = std::mem::take(&mut self.buffer);
+        escape::text(&buffered, out);
         self.mode = Mode::String;
     }
 }
@@ -281,14 +288,14 @@ impl Encoder {
 fn mode(parameter: &Parameter, markup: Markup) -> Mode {
     let types = parameter.types;
     match markup {
-        Markup::String => return Mode::StringAhead,
-        Markup::Json => return Mode::Held,
+        Markup::String => return Mode::StringPending,
+        Markup::Json => return Mode::Buffered,
         Markup::Plain | Markup::Cdata => {}
     }
-    if !parameter.members.is_empty() || !types.has(Types::STRING) {
-        Mode::Held
+    if !parameter.enum_values.is_empty() || !types.has(Types::STRING) {
+        Mode::Buffered
     } else if types == Types::STRING {
-        Mode::StringAhead
+        Mode::StringPending
     } else if types == Types::STRING.or(Types::NULL) {
         Mode::Nullable
     } else {
@@ -296,14 +303,14 @@ fn mode(parameter: &Parameter, markup: Markup) -> Mode {
     }
 }
 
-/// Whether the beginning of a value can still turn out to be JSON of an allowed type other than a bare string.
-fn may_be_json(held: &str, types: Types) -> bool {
-    let text = held.trim_start();
-    // Decided on what comes first, not on what has come by now.
-    if held.len() - text.len() > MAX_SCALAR {
+/// Whether the start of a value can still become JSON of an allowed type other than string.
+fn may_be_json(buffered: &str, types: Types) -> bool {
+    let text = buffered.trim_start();
+    // Depends only on the first characters, not on how many have arrived.
+    if buffered.len() - text.len() > MAX_SCALAR {
         return false;
     }
-    let scalar = held.len() <= MAX_SCALAR;
+    let scalar = buffered.len() <= MAX_SCALAR;
     match text.as_bytes().first() {
         Some(b'{') => types.has(Types::OBJECT),
         Some(b'[') => types.has(Types::ARRAY),

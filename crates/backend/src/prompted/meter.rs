@@ -1,25 +1,25 @@
-//! What a turn cost: the host's figures for every request that was made for it, and an estimate where the host gives
-//! none or was left before it could. An estimate says so in the reply: `"estimated": true` beside the counts.
+//! Token usage of a turn: the host's counts for every request of the turn, and an estimate where the host reports none
+//! or its reply was abandoned. An estimate is marked in the reply with `"estimated": true`.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_model::{DialectId, TurnEvent, TurnRequest, Usage, estimate};
 
-/// Counts one turn, reply by reply.
+/// Meters one turn, reply by reply.
 pub(super) struct Meter {
-    /// The client's, which is told of estimates.
+    /// The client's dialect, in which estimates are marked.
     dialect: DialectId,
-    /// What the reply that is being read answers.
-    asked: Arc<TurnRequest>,
-    /// How many bytes that reply has.
-    heard: usize,
-    /// What the host has said about it.
-    counted: Option<Usage>,
+    /// The request of the current reply.
+    request: Arc<TurnRequest>,
+    /// The number of bytes of the current reply so far.
+    reply_bytes: usize,
+    /// The usage that the host reported for the current reply.
+    reported: Option<Usage>,
     estimates: Estimates,
 }
 
-/// Whether some figure of the turn is an estimate.
+/// Whether any count of the turn is an estimate.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Estimates {
     None,
@@ -27,55 +27,61 @@ enum Estimates {
 }
 
 impl Meter {
-    pub(super) fn new(dialect: DialectId, asked: Arc<TurnRequest>) -> Self {
-        Self { dialect, asked, heard: 0, counted: None, estimates: Estimates::None }
+    pub(super) fn new(dialect: DialectId, request: Arc<TurnRequest>) -> Self {
+        Self { dialect, request, reply_bytes: 0, reported: None, estimates: Estimates::None }
     }
 
-    /// The turn goes on with the reply to another request.
-    pub(super) fn ask(&mut self, asked: Arc<TurnRequest>) {
-        self.asked = asked;
-        self.heard = 0;
-        self.counted = None;
+    /// Starts to meter the reply to a follow-up request.
+    pub(super) fn next_reply(&mut self, request: Arc<TurnRequest>) {
+        self.request = request;
+        self.reply_bytes = 0;
+        self.reported = None;
     }
 
-    /// Sees an event of the reply; its end gets the counts that the host did not give.
-    pub(super) fn hear(&mut self, event: &mut TurnEvent) {
+    /// Meters an event of the reply. Adds an estimate to the last event if the host reported no usage.
+    pub(super) fn observe(&mut self, event: &mut TurnEvent) {
         match event {
-            TurnEvent::BlockDelta(delta) => self.heard += delta.len(),
-            TurnEvent::Usage(usage) => self.counted = Some(usage.clone()),
+            TurnEvent::BlockDelta(delta) => self.reply_bytes += delta.len(),
+            TurnEvent::Usage(usage) => self.reported = Some(usage.clone()),
             TurnEvent::Finished(finish) => {
-                if finish.usage.is_none() && self.counted.is_none() {
-                    finish.usage = Some(estimated(&self.asked, self.heard));
+                if finish.usage.is_none() && self.reported.is_none() {
+                    finish.usage = Some(estimated(&self.request, self.reply_bytes));
                     self.estimates = Estimates::Some;
                 }
-                self.counted = finish.usage.clone().or(self.counted.take());
+                self.reported = finish.usage.clone().or(self.reported.take());
             }
             TurnEvent::Started(_) | TurnEvent::BlockStarted(_) | TurnEvent::BlockFinished(_) => {}
         }
     }
 
-    /// The counts of a reply whose end is not waited for. Many hosts count only then, some count the input before.
-    pub(super) fn leave(&mut self) -> Usage {
-        let guess = estimated(&self.asked, self.heard);
-        match self.counted.take() {
-            Some(counted) if counted.output >= guess.output => counted,
-            counted => {
+    /// The usage of a reply that is abandoned before its end. Many hosts report usage only at the end, and some report
+    /// the input tokens earlier.
+    pub(super) fn abandon(&mut self) -> Usage {
+        let estimate = estimated(&self.request, self.reply_bytes);
+        match self.reported.take() {
+            Some(reported) if reported.output >= estimate.output => reported,
+            reported => {
                 self.estimates = Estimates::Some;
-                Usage { output: guess.output, ..counted.unwrap_or(guess) }
+                Usage { output: estimate.output, ..reported.unwrap_or(estimate) }
             }
         }
     }
 
-    /// The counts of a question besides.
-    pub(super) fn aside(&mut self, asked: &TurnRequest, counted: Option<Usage>, answer: &str) -> Usage {
-        counted.unwrap_or_else(|| {
+    /// The usage of a side request.
+    pub(super) fn side_request(
+        &mut self,
+        request: &TurnRequest,
+        reported: Option<Usage>,
+        reply: &str,
+    ) -> Usage {
+        reported.unwrap_or_else(|| {
             self.estimates = Estimates::Some;
-            estimated(asked, answer.len())
+            estimated(request, reply.len())
         })
     }
 
-    /// Marks counts that are not all the host's.
-    pub(super) fn mark(&self, events: &mut [TurnEvent]) {
+    /// Marks the usage in these events if any of it is an estimate.
+    pub(super) fn mark_estimates(&self, events: &mut [TurnEvent]) {
         if self.estimates == Estimates::None {
             return;
         }
@@ -95,8 +101,12 @@ impl Meter {
     }
 }
 
-fn estimated(asked: &TurnRequest, bytes: usize) -> Usage {
-    Usage { input: estimate::input_tokens(asked), output: estimate::byte_tokens(bytes), ..Usage::default() }
+fn estimated(request: &TurnRequest, reply_bytes: usize) -> Usage {
+    Usage {
+        input: estimate::input_tokens(request),
+        output: estimate::byte_tokens(reply_bytes),
+        ..Usage::default()
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Gives tools to a back end whose model only knows text: they are written into the prompt, and what the model
-//! answers is read back into calls while it streams.
+//! Adds tool calls to a back end whose model only knows text: the tools are written into the prompt, and calls are parsed
+//! from the model's text while it streams.
 //!
 //! ```text
 //!  Turn ─prepare─▶ Turn without tools ─▶ inner back end ─▶ events ─Interpreter─▶ events with calls
@@ -7,7 +7,7 @@
 //!                                              └──── side requests ────┘
 //! ```
 //!
-//! A turn that has nothing to do with tools goes to the inner back end untouched, and may be relayed there.
+//! A turn without tools goes to the inner back end unchanged and may be relayed.
 
 mod meter;
 mod reply;
@@ -22,7 +22,7 @@ use self::reply::PromptedReply;
 use crate::config::TriggerSecret;
 use crate::turn::{Answer, AnswerBody, Backend, EventStream, Relay, Rescues, Turn};
 
-/// A back end inside the prompt layer.
+/// A back end wrapped in the prompt layer.
 pub(crate) struct Prompted {
     inner: Arc<dyn Backend>,
     options: Arc<Options>,
@@ -37,7 +37,7 @@ impl Prompted {
 
 impl Backend for Prompted {
     fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
-        if !concerns_tools(&turn.request) {
+        if !uses_tools(&turn.request) {
             return self.inner.start(turn);
         }
         let prepared = prepare(&turn.request, &self.options, &self.secret.0);
@@ -56,10 +56,10 @@ impl Backend for Prompted {
         })
     }
 
-    /// A turn without tools needs no prompt.
+    /// A turn without tools needs no prompt, so it may be relayed.
     fn relay_host(&self, request: Option<&TurnRequest>) -> Option<&dyn Relay> {
-        let untouched = request.filter(|request| !concerns_tools(request));
-        self.inner.relay_host(Some(untouched?))
+        let unchanged = request.filter(|request| !uses_tools(request));
+        self.inner.relay_host(Some(unchanged?))
     }
 
     fn name(&self) -> &Arc<str> {
@@ -67,25 +67,25 @@ impl Backend for Prompted {
     }
 }
 
-/// True where a request offers tools or its history used some.
-fn concerns_tools(request: &TurnRequest) -> bool {
-    let used = |message: &Message| match message {
+/// True if a request offers tools or its history contains calls or results.
+fn uses_tools(request: &TurnRequest) -> bool {
+    let has_tool_use = |message: &Message| match message {
         Message::ToolResults(_) => true,
         Message::Assistant(message) => {
             message.content.iter().any(|block| matches!(block, Block::ToolCall(_)))
         }
         Message::System(_) | Message::User(_) => false,
     };
-    !request.tools.is_empty() || request.messages.iter().any(used)
+    !request.tools.is_empty() || request.messages.iter().any(has_tool_use)
 }
 
-/// The events of an answer. A turn without its original bytes is never relayed, so there is always a stream of them.
+/// The events of an answer. They always exist: a turn without its original bytes is never relayed.
 fn events_of(body: AnswerBody) -> Result<EventStream, TurnError> {
     match body {
         AnswerBody::Events(events) => Ok(events),
         AnswerBody::Relay(_) | AnswerBody::Whole(_) => Err(TurnError::new(
             ErrorKind::Internal,
-            "reading calls from a model's text: its reply came unread; please report this",
+            "parsing calls: the back end relayed its reply instead of parsing it; please report this",
         )),
     }
 }

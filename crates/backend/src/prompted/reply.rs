@@ -1,4 +1,4 @@
-//! One reply of a text-only model, read into calls, with the side requests that may save one.
+//! Interprets one reply of a text-only model and sends the side requests that may save a call.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,30 +6,30 @@ use std::sync::Arc;
 use futures_util::stream::{self, Stream, StreamExt};
 use toolgate_model::reply::Fold;
 use toolgate_model::{Block, Delta, TurnError, TurnEvent, TurnRequest, Usage};
-use toolgate_prompted::{Continuation, Interpreter, Missing, Plan, Reason, Recovery};
+use toolgate_prompted::{FollowUp, FollowUpReason, Interpreter, MissingValue, Plan, Recovery};
 
 use super::events_of;
 use super::meter::Meter;
 use crate::turn::{Backend, Batch, EventStream, Rescues, Turn};
 
-/// How many values are asked for in one turn (P26). A model that leaves out more is better told by the client.
-const MAX_VALUES: usize = 1;
+/// The maximum number of values requested in one turn (P26). If a model omits more, the client's validator reports it.
+const MAX_VALUE_REQUESTS: usize = 1;
 
-/// How long an answer to such a question may be. A model that does not stop is left, and the call goes on without.
+/// The maximum length of a requested value. Beyond it the side request fails, and the call is completed without.
 const MAX_VALUE_BYTES: usize = 1024 * 1024;
 
-/// A reply that is being read.
+/// A reply that is being interpreted.
 pub(super) struct PromptedReply {
     inner: Arc<dyn Backend>,
-    /// As it was sent: the tools are text in it.
+    /// The turn as sent to the inner back end, with the tools as text.
     turn: Turn,
     interpreter: Interpreter,
-    /// `None` once the upstream is over or no longer wanted.
+    /// `None` once the upstream has ended or its reply is no longer needed.
     events: Option<EventStream>,
-    /// Arrived and not yet read: a value is asked for between two events.
-    unread: VecDeque<TurnEvent>,
+    /// Events that have arrived but were not interpreted: interpreting pauses while a value is requested.
+    pending: VecDeque<TurnEvent>,
     out: Batch,
-    values_left: usize,
+    value_requests_left: usize,
     meter: Meter,
     rescues: Rescues,
 }
@@ -49,9 +49,9 @@ impl PromptedReply {
             turn,
             interpreter: Interpreter::new(plan),
             events: Some(events),
-            unread: VecDeque::new(),
+            pending: VecDeque::new(),
             out: Batch::default(),
-            values_left: MAX_VALUES,
+            value_requests_left: MAX_VALUE_REQUESTS,
         }
     }
 
@@ -62,25 +62,25 @@ impl PromptedReply {
         })
     }
 
-    /// What can be said next. Whatever is known goes out before anything is waited for.
+    /// The next batch of events. Sends what is ready before it waits for anything.
     async fn next(&mut self) -> Option<Result<Batch, TurnError>> {
         loop {
-            self.read_what_came();
-            self.account();
+            self.interpret_pending();
+            self.record();
             if !self.out.events.is_empty() || !self.out.losses.is_empty() {
                 return Some(Ok(std::mem::take(&mut self.out)));
             }
-            if let Some(missing) = self.interpreter.missing() {
-                self.fetch(missing).await;
+            if let Some(missing) = self.interpreter.missing_value() {
+                self.request_value(missing).await;
                 continue;
             }
-            if let Some(continuation) = self.interpreter.continuation() {
-                self.ask_on(&continuation).await;
+            if let Some(follow_up) = self.interpreter.follow_up() {
+                self.follow_up(&follow_up).await;
                 continue;
             }
             match self.events.as_mut()?.next().await {
                 Some(Ok(batch)) => {
-                    self.unread.extend(batch.events);
+                    self.pending.extend(batch.events);
                     self.out.losses.append(batch.losses);
                 }
                 Some(Err(error)) => {
@@ -92,28 +92,25 @@ impl PromptedReply {
         }
     }
 
-    /// Reads until a value is missing or nothing is left.
-    fn read_what_came(&mut self) {
-        while self.interpreter.missing().is_none() {
-            let Some(mut event) = self.unread.pop_front() else { break };
-            self.meter.hear(&mut event);
+    /// Interprets events until a value is missing or no event is left.
+    fn interpret_pending(&mut self) {
+        while self.interpreter.missing_value().is_none() {
+            let Some(mut event) = self.pending.pop_front() else { break };
+            self.meter.observe(&mut event);
             self.interpreter.event(event, &mut self.out.events);
         }
-        // Asked only now: what has arrived may hold the token counts.
-        if self.unread.is_empty() && self.interpreter.wants_stop() {
-            let counted = TurnEvent::Usage(self.meter.leave());
-            self.interpreter.event(counted, &mut self.out.events);
+        // Checked after all pending events, because one of them may contain the usage.
+        if self.pending.is_empty() && self.interpreter.wants_stop() {
+            let usage = TurnEvent::Usage(self.meter.abandon());
+            self.interpreter.event(usage, &mut self.out.events);
             self.end();
         }
     }
 
-    /// Tells what is known about the turn so far.
-    fn account(&mut self) {
-        self.meter.mark(&mut self.out.events);
-        let recoveries = self.interpreter.recoveries();
-        if !recoveries.is_empty() {
-            self.rescues.tell(recoveries.iter().copied().map(Recovery::name));
-        }
+    /// Marks estimates in the output, and records the heuristics used so far.
+    fn record(&mut self) {
+        self.meter.mark_estimates(&mut self.out.events);
+        self.rescues.tell(self.interpreter.recoveries().map(Recovery::name));
     }
 
     fn end(&mut self) {
@@ -121,79 +118,76 @@ impl PromptedReply {
         self.interpreter.end(&mut self.out.events);
     }
 
-    /// P26
-    async fn fetch(&mut self, missing: Missing) {
-        let answer = match self.values_left.checked_sub(1) {
+    /// P26: requests a missing value, unless the turn has used up its requests.
+    async fn request_value(&mut self, missing: MissingValue) {
+        let value = match self.value_requests_left.checked_sub(1) {
             None => None,
             Some(left) => {
-                self.values_left = left;
-                self.said_to(missing.request(&self.turn.request)).await
+                self.value_requests_left = left;
+                self.reply_text(missing.request(&self.turn.request)).await
             }
         };
-        match answer {
-            Some(value) => self.interpreter.supply(&value, &mut self.out.events),
-            None => self.interpreter.go_without(&mut self.out.events),
+        match value {
+            Some(value) => self.interpreter.supply_value(&value, &mut self.out.events),
+            None => self.interpreter.decline_value(&mut self.out.events),
         }
     }
 
-    /// The text a model answers a question with; None after logging why there is none.
-    async fn said_to(&mut self, request: TurnRequest) -> Option<String> {
-        let turn = self.aside(request);
+    /// The text of the reply to a side request. On failure logs the reason and returns `None`.
+    async fn reply_text(&mut self, request: TurnRequest) -> Option<String> {
+        let turn = self.side_turn(request);
         let started = self.inner.start(turn.clone());
-        let asked = async { text_of(events_of(started.await?.body)?).await };
-        match asked.await {
+        let reply = async { text_of(events_of(started.await?.body)?).await };
+        match reply.await {
             Ok((text, usage)) => {
-                self.interpreter.spend(self.meter.aside(&turn.request, usage, &text));
+                self.interpreter.add_usage(self.meter.side_request(&turn.request, usage, &text));
                 Some(text).filter(|text| !text.trim().is_empty())
             }
             Err(error) => {
-                self.warn(
-                    &error,
-                    "asking the model for a value that its call lacks failed; going on without",
-                );
+                self.warn(&error, "requesting a missing value failed; the call is completed without it");
                 None
             }
         }
     }
 
-    /// P28, P32, or a call that cannot be understood.
-    async fn ask_on(&mut self, continuation: &Continuation) {
-        let turn = self.aside(continuation.request(&self.turn.request));
-        if let Reason::Unreadable(fault) = &continuation.reason {
+    /// P28, P32: continues, nudges or retries.
+    async fn follow_up(&mut self, follow_up: &FollowUp) {
+        let turn = self.side_turn(follow_up.request(&self.turn.request));
+        if let FollowUpReason::InvalidCall(fault) = &follow_up.reason {
             tracing::info!(
                 id = %self.turn.id, upstream = %self.inner.name(), %fault,
-                "the model's call cannot be understood; it is asked to write it again"
+                "the model's call could not be parsed; requesting a new answer"
             );
         }
-        // What the first reply still has to say is of no interest.
+        // The rest of the first reply is not needed.
         self.events = None;
-        self.meter.ask(Arc::clone(&turn.request));
+        self.meter.next_reply(Arc::clone(&turn.request));
         let answer = self.inner.start(turn).await;
-        let begun = match answer.and_then(|answer| events_of(answer.body)) {
-            Ok(events) => self.begin(events).await,
+        let started = match answer.and_then(|answer| events_of(answer.body)) {
+            Ok(events) => self.switch_to(events).await,
             Err(error) => Err(error),
         };
-        if let Err(error) = begun {
-            self.warn(&error, "asking the model to go on failed; the reply ends as it is");
+        if let Err(error) = started {
+            self.warn(&error, "the follow-up request failed; the reply ends as it is");
             self.end();
         }
     }
 
-    /// Takes the first events of a continuation, with which the interpreter leaves the reply that was cut. That a host
-    /// begins says little: it may still fail before it speaks.
-    async fn begin(&mut self, mut events: EventStream) -> Result<(), TurnError> {
-        while self.unread.iter().all(|event| matches!(event, TurnEvent::Started(_))) {
+    /// Switches to the reply of a follow-up once it has content. The interpreter leaves the first reply at the first
+    /// event, and a host may still fail after its `Started` event.
+    async fn switch_to(&mut self, mut events: EventStream) -> Result<(), TurnError> {
+        while self.pending.iter().all(|event| matches!(event, TurnEvent::Started(_))) {
             let Some(batch) = events.next().await.transpose()? else {
-                return Err(TurnError::upstream("the host said nothing; try again"));
+                return Err(TurnError::upstream("the host's reply is empty; try again"));
             };
-            self.unread.extend(batch.events);
+            self.pending.extend(batch.events);
             self.out.losses.append(batch.losses);
         }
         self.events = Some(events);
         Ok(())
     }
 
-    fn aside(&self, request: TurnRequest) -> Turn {
+    fn side_turn(&self, request: TurnRequest) -> Turn {
         Turn { request: Arc::new(request), ..self.turn.clone() }
     }
 
@@ -202,11 +196,11 @@ impl PromptedReply {
     }
 }
 
-/// The text of a whole reply, and its cost.
+/// The text and usage of a whole reply.
 async fn text_of(mut events: EventStream) -> Result<(String, Option<Usage>), TurnError> {
     let mut fold = Fold::new();
     let mut length = 0;
-    let no_sense = |error| TurnError::upstream("the host's reply makes no sense as a whole").caused_by(error);
+    let malformed = |error| TurnError::upstream("the host's reply is malformed").caused_by(error);
     'reply: while let Some(batch) = events.next().await {
         for event in batch?.events {
             let is_last = matches!(event, TurnEvent::Finished(_));
@@ -214,15 +208,15 @@ async fn text_of(mut events: EventStream) -> Result<(String, Option<Usage>), Tur
                 length += text.len();
             }
             if length > MAX_VALUE_BYTES {
-                return Err(TurnError::upstream("the host says more than any value needs; try again"));
+                return Err(TurnError::upstream("the host's reply is longer than a value may be; try again"));
             }
-            fold.event(event).map_err(no_sense)?;
+            fold.event(event).map_err(malformed)?;
             if is_last {
                 break 'reply;
             }
         }
     }
-    let reply = fold.end().map_err(no_sense)?;
+    let reply = fold.end().map_err(malformed)?;
     let usage = reply.finish.usage;
     let texts = reply.blocks.into_iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.text),

@@ -116,7 +116,7 @@ fn answer(mut connection: TcpStream, tale: &Tale, left: &Sender<()>) {
     let request = read_request(&mut connection);
     let start = request.rfind("<<CALL_").expect("a trigger is taught");
     let trigger = &request[start..start + request[start..].find(">>").unwrap() + 2];
-    let is_question = request.contains("lacks its required parameter");
+    let is_question = request.contains("is missing the required parameter");
     let begins = if is_question { String::new() } else { tale.begins.replace('§', trigger) };
     let goes_on = frame(&tale.goes_on.replace('§', trigger));
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";

@@ -23,13 +23,13 @@ mod matrix;
 #[cfg(test)]
 mod prompting;
 #[cfg(test)]
-mod prompting_aside;
-#[cfg(test)]
 mod prompting_bad_input;
 #[cfg(test)]
 mod prompting_cut;
 #[cfg(test)]
 mod prompting_hosts;
+#[cfg(test)]
+mod prompting_side_requests;
 #[cfg(test)]
 mod relaying;
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Tools for a model that only knows text, in every API: the host sees no tools, the client sees calls.
+//! Tool calls for a text-only model in every API: the host sees no tools, the client sees calls.
 
 use serde_json::{Value, json};
 use toolgate_prompted::Options;
 use toolgate_testkit::{Script, ScriptedUpstream};
 
 use crate::text_host::{
-    CALL, RESULT, assert_text_only, call_in, forget_the_city, gate, questions, say, streamed_arguments,
+    CALL, RESULT, assert_text_only, call_in, gate, omit_the_city, questions, say, streamed_arguments,
     trigger_in, with_result,
 };
 
@@ -32,7 +32,7 @@ async fn a_whole_reply_of_text_becomes_a_call_and_its_result_becomes_text() {
         assert!(reply.contains("Take an umbrella."), "{path}: {reply}");
         let second = upstream.next_request().await;
         assert_text_only(&second);
-        assert_eq!(trigger_in(&second), trigger_in(&first), "{path}: the host's cache keeps the prompt");
+        assert_eq!(trigger_in(&second), trigger_in(&first), "{path}: the prompt stays cacheable");
     }
 }
 
@@ -54,7 +54,7 @@ async fn a_stream_of_text_becomes_a_streamed_call() {
 }
 
 #[tokio::test]
-async fn text_and_arguments_leave_while_the_host_still_writes() {
+async fn text_and_arguments_are_streamed() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
         let script = say(received, CALL, "stop");
@@ -75,7 +75,7 @@ async fn text_and_arguments_leave_while_the_host_still_writes() {
 }
 
 #[tokio::test]
-async fn a_host_that_breaks_off_is_an_error_and_no_finished_call() {
+async fn a_stream_that_breaks_off_is_an_error_and_no_finished_call() {
     // T17
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
@@ -90,12 +90,12 @@ async fn a_host_that_breaks_off_is_an_error_and_no_finished_call() {
 }
 
 #[tokio::test]
-async fn a_host_that_talks_on_after_its_calls_is_left() {
+async fn a_host_that_writes_on_after_its_calls_is_dropped() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
         let script = say(received, &format!("{CALL}\nResult: sunny, as I made up."), "stop");
         let steps: Vec<_> = script.steps().cloned().collect();
-        // Everything but the finish and the end, and then silence.
+        // Sends everything except the finish and the end, then stalls.
         let said = steps[..steps.len() - 3].iter().cloned();
         said.fold(Script::sse(), Script::step).stall()
     });
@@ -108,10 +108,10 @@ async fn a_host_that_talks_on_after_its_calls_is_left() {
 }
 
 #[tokio::test]
-async fn a_value_that_a_call_lacks_is_asked_for_once() {
+async fn a_missing_value_is_requested_once() {
     // P26
     let upstream = ScriptedUpstream::start().await;
-    forget_the_city(&upstream);
+    omit_the_city(&upstream);
     let gate = gate(&upstream, Options::default());
     for stream in [false, true] {
         let [(path, body), ..] = questions(stream);
@@ -127,16 +127,17 @@ async fn a_value_that_a_call_lacks_is_asked_for_once() {
 }
 
 #[tokio::test]
-async fn only_one_value_a_turn_is_asked_for() {
+async fn only_one_value_is_requested_per_turn() {
     // P26
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
-        let is_question = String::from_utf8_lossy(&received.body).contains("lacks its required parameter");
-        let lacking = "<invoke name=\"get_weather\">\n<parameter name=\"days\">3</parameter>\n</invoke>\n";
-        if is_question {
+        let is_side_request =
+            String::from_utf8_lossy(&received.body).contains("is missing the required parameter");
+        let incomplete = "<invoke name=\"get_weather\">\n<parameter name=\"days\">3</parameter>\n</invoke>\n";
+        if is_side_request {
             say(received, "Paris", "stop")
         } else {
-            say(received, &format!("§\n{lacking}{lacking}"), "stop")
+            say(received, &format!("§\n{incomplete}{incomplete}"), "stop")
         }
     });
     let gate = gate(&upstream, Options::default());
@@ -149,7 +150,7 @@ async fn only_one_value_a_turn_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_cut_goes_on() {
+async fn a_truncated_call_is_continued() {
     // P28
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
@@ -188,12 +189,12 @@ async fn a_continuation_that_fails_leaves_the_reply_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_model_that_must_call_and_does_not_is_told_once() {
+async fn a_model_that_skips_a_required_call_is_nudged_once() {
     // P32
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
-        let told = String::from_utf8_lossy(&received.body).contains("You announced no call");
-        say(received, if told { CALL } else { "I would rather not." }, "stop")
+        let is_nudge = String::from_utf8_lossy(&received.body).contains("You did not call a function");
+        say(received, if is_nudge { CALL } else { "I would rather not." }, "stop")
     });
     let gate = gate(&upstream, Options::default());
     let [(path, mut body), ..] = questions(false);
@@ -215,7 +216,7 @@ async fn a_request_without_tools_is_relayed_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_host_is_told_as_ever() {
+async fn an_error_of_the_host_is_forwarded() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|_| {
         Script::json(400, json!({ "error": { "message": "too long", "type": "invalid_request_error" } }))

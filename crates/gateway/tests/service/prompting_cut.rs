@@ -1,5 +1,5 @@
-//! P28: a text-only model's answer that ends anywhere, in the middle of a trigger, a tag or a value. Each reply is exact,
-//! or said to be cut, or an error; none is finished with something missing.
+//! P28: a text-only model's answer that ends anywhere, even inside a trigger, a tag or a value. Each reply is
+//! exact, reported as truncated, or an error; none is finished with something missing.
 
 use serde_json::{Value, json};
 use toolgate_prompted::Options;
@@ -9,15 +9,15 @@ use crate::gate::Gate;
 use crate::prompting_bad_input::{note, parts, question};
 use crate::text_host::{frames, gate_before, trigger_in};
 
-/// Prose, a call that leaves a parameter out, and one that gives all of them.
+/// Prose, a call that omits a parameter, and a call with all parameters.
 struct Answer {
-    /// With the very trigger that the gateway teaches.
+    /// The text, with the trigger of the conversation.
     text: String,
     prose: &'static str,
     inputs: [Value; 2],
     /// Where each call is complete: the first at its closing tag, the second once its last parameter is closed.
     complete: [usize; 2],
-    /// Where the line of the trigger begins to be one: before that the text is prose that may end so.
+    /// Where the trigger line becomes recognisable: a text that ends before is prose.
     announced: usize,
 }
 
@@ -39,33 +39,33 @@ impl Answer {
         Self { text, prose, inputs, complete: [first, second], announced }
     }
 
-    /// Every place where it can end too early.
+    /// Every position at which the text can be cut.
     fn cuts(&self) -> impl Iterator<Item = usize> {
         self.text.char_indices().map(|(at, _)| at).skip(1)
     }
 
-    /// Checks a reply to the text up to `cut` that claims to be finished.
+    /// Checks a reply to the text up to `cut` whose stop reason is not a truncation.
     fn check_finished(&self, cut: usize, made: &[Value], said: &str, stop: &str) {
         let begun = self.text[..cut].matches("<invoke name=\"note\">").count();
         let whole = self.complete.iter().filter(|complete| **complete <= cut).count();
         match stop {
-            // Nothing of a call was written, so this is all there is.
+            // No call was started, so the text is complete.
             "end_turn" => {
-                assert!(cut < self.announced, "cut at {cut}: a call was announced, and none came: {said}");
+                assert!(cut < self.announced, "cut at {cut}: a started call is not reported: {said}");
                 assert_eq!((made, said), (&[][..], self.text[..cut].trim_end()), "cut at {cut}");
             }
             "tool_use" => {
                 assert_eq!((made, said), (&self.inputs[..whole], self.prose), "cut at {cut}");
-                assert_eq!(begun, whole, "cut at {cut}: a call was begun, and nobody is told");
+                assert_eq!(begun, whole, "cut at {cut}: a started call is not reported");
                 let rest = self.text[..cut].rsplit("</invoke>").next().unwrap_or_default();
                 let between = rest.trim_start();
-                assert!(whole == 2 || between.is_empty(), "cut at {cut}: {between} is hidden");
+                assert!(whole == 2 || between.is_empty(), "cut at {cut}: {between} is not reported");
             }
             other => panic!("cut at {cut}: no reply ends with {other}"),
         }
     }
 
-    /// Checks a reply that is said to be cut: complete calls before it are what they are, and one may be half.
+    /// Checks a reply that is reported as truncated: all calls are exact, except that the last may be partial.
     fn check_cut(&self, cut: usize, made: &[Value], said: &str) {
         let exact = made.iter().zip(&self.inputs).take_while(|(made, input)| made == input).count();
         assert!(made.len() <= exact + 1, "cut at {cut}: {made:?}");
@@ -89,7 +89,7 @@ async fn start() -> (ScriptedUpstream, Gate, Answer) {
     (upstream, gate, answer)
 }
 
-/// The parts of a streamed Messages reply, put together as a client does.
+/// The contents of a streamed Messages reply, as in `parts`.
 fn streamed(stream: &str) -> (Vec<Value>, String, String) {
     let mut calls: Vec<String> = Vec::new();
     let mut said = String::new();
@@ -116,7 +116,7 @@ async fn asked(gate: &Gate, is_streamed: bool) -> (Vec<Value>, String, String) {
 }
 
 #[tokio::test]
-async fn an_answer_that_stops_anywhere_is_exact_or_said_to_be_cut() {
+async fn an_answer_that_stops_anywhere_is_exact_or_reported_as_truncated() {
     let (upstream, gate, answer) = start().await;
     for cut in answer.cuts() {
         let pieces = if cut % 2 == 0 { Pieces::Whole } else { Pieces::Of(3) };
@@ -134,7 +134,7 @@ async fn an_answer_that_stops_anywhere_is_exact_or_said_to_be_cut() {
 }
 
 #[tokio::test]
-async fn an_answer_whose_tokens_ran_out_anywhere_says_so() {
+async fn an_answer_that_reaches_the_token_limit_anywhere_is_reported_as_truncated() {
     let (upstream, gate, answer) = start().await;
     for cut in answer.cuts() {
         let pieces = if cut % 2 == 0 { Pieces::Whole } else { Pieces::Of(3) };

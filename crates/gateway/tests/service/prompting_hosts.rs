@@ -1,4 +1,4 @@
-//! Tools as text at hosts of every dialect, from every API: the same calls, whatever the host speaks.
+//! Tool calls for text-only models at hosts of every dialect, from every API: the calls are always the same.
 
 use serde_json::{Value, json};
 use toolgate_prompted::Options;
@@ -11,7 +11,7 @@ use crate::text_host::{
 
 const HOSTS: [&str; 3] = ["anthropic-messages", "openai-chat", "openai-responses"];
 
-/// Two calls after a sentence; U+E000 stands for the trigger.
+/// A sentence and a call; U+E000 stands for the trigger.
 const CALLS: &str = "Let me look.\n\u{E000}\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n\
                      <parameter name=\"days\">3</parameter>\n</invoke>\n";
 
@@ -27,7 +27,7 @@ fn line(text: &str) -> Line {
     Line::new(text, Pieces::Of(4))
 }
 
-/// Nothing of the tools reaches a host but as text.
+/// Asserts that a host received no tools, calls or results except as text.
 fn assert_text_only(host: &str, received: &Received) {
     let body = received.json();
     assert!(body.get("tools").is_none() && body.get("tool_choice").is_none(), "{host}: {body}");
@@ -39,7 +39,7 @@ fn assert_text_only(host: &str, received: &Received) {
     }
 }
 
-/// Runs a check with each host from each API.
+/// Runs a check with each host and each API.
 async fn at_each_host(
     stream: bool,
     options: &Options,
@@ -56,14 +56,14 @@ async fn at_each_host(
     }
 }
 
-/// What the host says: the calls first, and a text once their result is there.
+/// A host that calls first, and sends text once it has the result.
 fn calls_then_text(received: &Received) -> Script {
     let answered = String::from_utf8_lossy(&received.body).contains(RESULT);
     say(received, &line(if answered { "Take an umbrella." } else { CALLS }))
 }
 
 #[tokio::test]
-async fn a_whole_reply_and_its_result_go_through_every_host() {
+async fn a_whole_reply_and_its_result_work_with_every_host() {
     at_each_host(false, &Options::default(), calls_then_text, async |upstream, gate, host, path, body| {
         let reply = gate.post(path, &body).await.json().await;
         let (id, name, input) = call_in(path, &reply);
@@ -78,7 +78,7 @@ async fn a_whole_reply_and_its_result_go_through_every_host() {
         assert_text_only(host, &second);
         assert_eq!(trigger_in(&second), trigger_in(&first), "{host} {path}");
         let said = String::from_utf8_lossy(&second.body).into_owned();
-        // The call stands in the history as the model wrote it, and the result is marked as one.
+        // The history contains the call as the model wrote it, and the result in its own tag.
         assert!(said.contains(r#"<parameter name=\"days\">3</parameter>"#), "{host} {path}: {said}");
         assert!(said.contains("<tool_result_"), "{host} {path}: {said}");
     })
@@ -98,7 +98,7 @@ async fn a_stream_of_every_host_becomes_a_streamed_call() {
 }
 
 #[tokio::test]
-async fn every_host_is_left_once_its_calls_are_complete() {
+async fn every_host_is_dropped_once_its_calls_are_complete() {
     // P27
     let answer = |received: &Received| {
         let script = say(received, &line(&format!("{CALLS}\nThe result is: sunny, as I made up.")));
@@ -109,7 +109,7 @@ async fn every_host_is_left_once_its_calls_are_complete() {
             }
             Step::Gate(_) | Step::Stall | Step::Cut => true,
         };
-        // The stream never ends: only somebody who stops reading it comes to an end.
+        // The stream never ends, so the gateway must stop reading.
         let said = script.steps().take_while(|step| !is_end(step)).cloned();
         said.fold(Script::sse(), Script::step).stall()
     };
@@ -122,13 +122,13 @@ async fn every_host_is_left_once_its_calls_are_complete() {
     .await;
 }
 
-/// The calls, cut inside a value.
+/// The call, cut inside a value.
 fn cut_calls() -> (&'static str, &'static str) {
     CALLS.split_at(CALLS.find("ris<").expect("a place to cut"))
 }
 
-/// How each API says that the tokens ran out.
-fn says_out_of_tokens(path: &str, reply: &str) -> bool {
+/// Whether the reply says that the token limit was reached.
+fn reports_token_limit(path: &str, reply: &str) -> bool {
     let word = match path {
         "/v1/messages" => r#""stop_reason":"max_tokens""#,
         "/v1/chat/completions" => r#""finish_reason":"length""#,
@@ -138,7 +138,7 @@ fn says_out_of_tokens(path: &str, reply: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_call_that_was_cut_goes_on_at_every_host() {
+async fn a_truncated_call_is_continued_at_every_host() {
     // P28
     let answer = |received: &Received| {
         let (start, rest) = cut_calls();
@@ -154,7 +154,7 @@ async fn a_call_that_was_cut_goes_on_at_every_host() {
                 call_in(path, &serde_json::from_str(&reply).expect("JSON")).2
             };
             assert_eq!(input, arguments(), "{host} {path}");
-            assert!(!says_out_of_tokens(path, &reply), "{host} {path}: {reply}");
+            assert!(!reports_token_limit(path, &reply), "{host} {path}: {reply}");
             assert_text_only(host, &upstream.next_request().await);
             assert_text_only(host, &upstream.next_request().await);
         })
@@ -163,21 +163,21 @@ async fn a_call_that_was_cut_goes_on_at_every_host() {
 }
 
 #[tokio::test]
-async fn a_call_that_stays_cut_is_no_finished_call() {
+async fn a_call_that_stays_truncated_is_not_finished() {
     // P28
     let options = Options { continuations: 0, ..Options::default() };
     let answer = |received: &Received| say(received, &line(cut_calls().0).out_of_tokens());
     for stream in [false, true] {
         at_each_host(stream, &options, answer, async |_, gate, host, path, body| {
             let reply = gate.post(path, &body).await.text().await;
-            assert!(says_out_of_tokens(path, &reply), "{host} {path}: {reply}");
+            assert!(reports_token_limit(path, &reply), "{host} {path}: {reply}");
         })
         .await;
     }
 }
 
 #[tokio::test]
-async fn a_host_that_breaks_off_inside_a_call_is_an_error() {
+async fn a_stream_that_breaks_off_inside_a_call_is_an_error() {
     // T17
     let answer = |received: &Received| {
         let script = say(received, &line(CALLS));
@@ -224,7 +224,7 @@ async fn a_history_with_pictures_and_a_failed_call_reaches_every_host() {
             let received = upstream.next_request().await;
             assert_text_only(host, &received);
             let said = String::from_utf8_lossy(&received.body).into_owned();
-            assert_eq!(said.matches(PNG).count(), 2, "{host}: pictures stay pictures: {said}");
+            assert_eq!(said.matches(PNG).count(), 2, "{host}: images are lost: {said}");
             let places: Vec<usize> =
                 ["Where is this?", "Two tries.", ">Paris<", ">Tokyo<", RESULT, "no such station", "And now?"]
                     .iter()

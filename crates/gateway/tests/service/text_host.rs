@@ -1,4 +1,4 @@
-//! A host that only knows text, what clients of every API ask about it, and how its calls are found in their replies.
+//! A scripted text-only host, requests to it in every API, and helpers that find the calls in the replies.
 
 use serde_json::{Value, json};
 use toolgate_backend::config::{BackendConfig, Tools, TriggerSecret, UpstreamName, Via};
@@ -7,7 +7,7 @@ use toolgate_testkit::{Received, Script, ScriptedUpstream};
 
 use crate::gate::{Gate, config, host, route};
 
-/// Stands for the trigger in what the host says.
+/// Stands for the trigger in the host's text.
 const MARK: &str = "§";
 
 pub(crate) const CALL: &str = "Let me look.\n§\n<invoke name=\"get_weather\">\n<parameter name=\"city\">Paris</parameter>\n\
@@ -19,7 +19,7 @@ pub(crate) fn gate(upstream: &ScriptedUpstream, options: Options) -> Gate {
     gate_before(upstream, "openai-chat", options)
 }
 
-/// A gateway in front of a text-only host that speaks this dialect.
+/// A gateway in front of a text-only host with this dialect.
 pub(crate) fn gate_before(upstream: &ScriptedUpstream, dialect: &'static str, options: Options) -> Gate {
     let mut model = route("text", &[Via::Upstream(UpstreamName::new("gpt"))]);
     model.tools = Tools::Prompted(options);
@@ -32,7 +32,7 @@ pub(crate) fn gate_before(upstream: &ScriptedUpstream, dialect: &'static str, op
     Gate::start(&config(), backends)
 }
 
-/// The trigger that the host was taught.
+/// The trigger in the prompt that the host received.
 pub(crate) fn trigger_in(received: &Received) -> String {
     let body = String::from_utf8(received.body.to_vec()).expect("text");
     let start = body.find("<<CALL_").unwrap_or_else(|| panic!("no trigger in {body}"));
@@ -40,7 +40,7 @@ pub(crate) fn trigger_in(received: &Received) -> String {
     body[start..end].to_owned()
 }
 
-/// The host says this text, as a stream of small pieces or whole, as it was asked.
+/// A reply of the host with this text, streamed in small chunks or whole, as requested.
 pub(crate) fn say(received: &Received, text: &str, finish: &str) -> Script {
     let text = if text.contains(MARK) { text.replace(MARK, &trigger_in(received)) } else { text.to_owned() };
     let usage = json!({ "prompt_tokens": 40, "completion_tokens": 9, "total_tokens": 49 });
@@ -56,8 +56,8 @@ pub(crate) fn say(received: &Received, text: &str, finish: &str) -> Script {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
         json!({ "id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice] })
     };
-    let letters: Vec<char> = text.chars().collect();
-    let script = letters.chunks(5).fold(Script::sse(), |script, piece| {
+    let characters: Vec<char> = text.chars().collect();
+    let script = characters.chunks(5).fold(Script::sse(), |script, piece| {
         let piece: String = piece.iter().collect();
         script.frame("", chunk(json!({ "content": piece }), Value::Null))
     });
@@ -120,13 +120,13 @@ pub(crate) fn call_in(path: &str, reply: &Value) -> (String, String, Value) {
     }
 }
 
-/// The data of a stream's frames.
+/// The data of all SSE frames.
 pub(crate) fn frames(stream: &str) -> Vec<Value> {
     let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
     data.filter_map(|data| serde_json::from_str(data).ok()).collect()
 }
 
-/// The arguments in a stream, put together.
+/// The concatenated arguments of a streamed call.
 pub(crate) fn streamed_arguments(path: &str, stream: &str) -> Value {
     let pieces = frames(stream).into_iter().filter_map(|frame| {
         let piece = match path {
@@ -141,7 +141,7 @@ pub(crate) fn streamed_arguments(path: &str, stream: &str) -> Value {
     serde_json::from_str(&joined).unwrap_or_else(|error| panic!("{error}: {joined} in {stream}"))
 }
 
-/// The next request of a conversation: the call and its result.
+/// The next request of the conversation, with the call and its result.
 pub(crate) fn with_result(path: &str, mut body: Value, id: &str) -> Value {
     let arguments = r#"{"city":"Paris","days":3}"#;
     let (list, said) = match path {
@@ -172,7 +172,7 @@ pub(crate) fn with_result(path: &str, mut body: Value, id: &str) -> Value {
     body
 }
 
-/// Nothing of the tools reaches the host but as text.
+/// Asserts that the host received no tools, calls or results except as text.
 pub(crate) fn assert_text_only(received: &Received) {
     let body = received.json();
     assert!(body.get("tools").is_none() && body.get("tool_choice").is_none(), "{body}");
@@ -181,11 +181,13 @@ pub(crate) fn assert_text_only(received: &Received) {
     }
 }
 
-/// Makes the host call without the city, which it then tells when it is asked for it.
-pub(crate) fn forget_the_city(upstream: &ScriptedUpstream) {
+/// Makes the host omit the city in its call and supply it when requested.
+pub(crate) fn omit_the_city(upstream: &ScriptedUpstream) {
     upstream.always(|received| {
-        let is_question = String::from_utf8_lossy(&received.body).contains("lacks its required parameter");
-        let lacking = "§\n<invoke name=\"get_weather\">\n<parameter name=\"days\">3</parameter>\n</invoke>\n";
-        say(received, if is_question { "Paris" } else { lacking }, "stop")
+        let is_side_request =
+            String::from_utf8_lossy(&received.body).contains("is missing the required parameter");
+        let incomplete =
+            "§\n<invoke name=\"get_weather\">\n<parameter name=\"days\">3</parameter>\n</invoke>\n";
+        say(received, if is_side_request { "Paris" } else { incomplete }, "stop")
     });
 }

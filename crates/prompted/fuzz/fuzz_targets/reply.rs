@@ -1,7 +1,7 @@
-//! Any text a model may write: no panic, events the grammar accepts, little held back, the same whatever the split, no
-//! call without the trigger, no finished call that is not whole.
-//! The first three bytes choose options, what the client demands and the size of the pieces; the rest is text, in
-//! which byte 1 stands for the trigger and byte 2 for the end of a reply.
+//! Any text a model may write: no panic, a well-formed reply, little held back, the same result for every
+//! split, no call without the trigger, no finished call that is incomplete.
+//! The first three bytes select the options, the tool choice and the chunk size. The rest is text, in which
+//! byte 1 stands for the trigger and byte 2 for the end of a reply.
 
 #![no_main]
 
@@ -29,21 +29,21 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(read(&prepared, &replies, &stop, usize::from(*size)), whole, "in pieces of {size}");
     assert_eq!(read(&prepared, &replies, &stop, 1), whole, "in single characters");
 
-    let silent = prepared.plan.trigger().is_none();
-    let unannounced = !text.contains(&trigger) && options.markerless == Markerless::Off;
-    assert!(!(silent || unannounced) || calls(&whole).next().is_none(), "a call out of nothing: {whole:?}");
+    let no_tools = prepared.plan.trigger().is_none();
+    let no_trigger = !text.contains(&trigger) && options.markerless == Markerless::Off;
+    assert!(!(no_tools || no_trigger) || calls(&whole).next().is_none(), "a call without a trigger: {whole:?}");
     let unfinished = calls(&whole).filter(|call| !is_whole(call)).count();
-    assert!(unfinished <= usize::from(whole.truncation.is_some()), "half a call: {whole:?}");
-    assert!(unfinished == 0 || whole.stop == StopReason::MaxTokens, "a cut that is hidden: {whole:?}");
+    assert!(unfinished <= usize::from(whole.truncation.is_some()), "an incomplete call: {whole:?}");
+    assert!(unfinished == 0 || whole.stop == StopReason::MaxTokens, "a truncation that is not reported: {whole:?}");
     if demand & 3 == 2 {
-        assert!(calls(&whole).all(|call| call.name.as_str() == "Write"), "a tool nobody named: {whole:?}");
+        assert!(calls(&whole).all(|call| call.name.as_str() == "Write"), "a tool that was not named: {whole:?}");
     }
     if demand & 4 != 0 {
         assert!(calls(&whole).count() <= 1, "more than one call: {whole:?}");
     }
 });
 
-/// Made once for each choice: reading is what is tested here.
+/// Prepared once for each choice, because only parsing is tested here.
 fn prepared(choice: u8, demand: u8) -> Arc<Prepared> {
     static MADE: LazyLock<Mutex<HashMap<(u8, u8), Arc<Prepared>>>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock().expect("one thread");

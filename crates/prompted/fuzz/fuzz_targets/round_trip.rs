@@ -1,5 +1,5 @@
-//! Calls of the history, whatever their values hold, read back from the text they were rendered as.
-//! The first byte chooses the tool, the second is the size of the pieces; the rest is values, with byte 2 between them.
+//! Calls of the history, with any values, are parsed back from their rendered text.
+//! The first byte selects the tool, the second is the chunk size. The rest is values, separated by byte 2.
 
 #![no_main]
 
@@ -36,7 +36,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// A call whose values are the given texts: raw for strings, as JSON for other types where they are JSON.
+/// A call with the given texts as values: raw for strings, parsed for other types if they are JSON.
 fn made<'t>(choice: u8, values: &mut impl Iterator<Item = &'t str>) -> ToolCall {
     let (name, parameters): (_, &[&str]) = match choice & 3 {
         0 => ("Write", &["file_path", "content", "meta"]),

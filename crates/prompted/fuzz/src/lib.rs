@@ -1,5 +1,5 @@
-//! What both targets share: a tool list with every kind of parameter, and a reading of one turn that checks at each
-//! step what must always hold.
+//! Shared by both targets: tools with every kind of parameter, and a function that interprets one turn and
+//! checks the invariants at each step.
 
 use serde_json::{Value, json};
 use toolgate_model::reply::fold;
@@ -9,7 +9,7 @@ use toolgate_model::{
 };
 use toolgate_prompted::{Interpreter, Prepared, Recovery, Truncation};
 
-/// Nothing that streams waits longer than this, in bytes: what is looked at past a tag, and spaces before it.
+/// The maximum number of bytes held back while streaming: the lookahead past a tag, and whitespace before it.
 const MAX_WAITING: usize = 600;
 
 /// A request with tools that take every kind of value.
@@ -50,36 +50,36 @@ fn function(name: &str, schema: &Value) -> Tool {
     })
 }
 
-/// What came of one turn.
+/// The result of one turn.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     /// The blocks of the reply.
     pub blocks: Vec<Block>,
-    /// Why it ended.
+    /// The stop reason.
     pub stop: StopReason,
-    /// The heuristics used. What is dropped after the calls may or may not have arrived, so it is no part of this.
+    /// The heuristics used, except dropped text after the calls: whether that arrives depends on the split.
     pub recoveries: Vec<Recovery>,
     /// Why a call was left unfinished.
     pub truncation: Option<Truncation>,
 }
 
-/// Reads a turn whose replies come in pieces of so many characters. The first reply is the answer; the others answer
-/// what is asked besides, in order.
+/// Interprets a turn whose replies arrive in chunks of `size` characters. The first reply is the answer; the
+/// others answer the side requests, in order.
 pub fn read(prepared: &Prepared, replies: &[&str], stop: &StopReason, size: usize) -> Outcome {
     let mut interpreter = Interpreter::new(prepared.plan.clone());
     let mut out = Vec::new();
     let mut replies = replies.iter();
     let mut events = events(replies.next().copied().unwrap_or_default(), stop, size).into_iter();
     loop {
-        if interpreter.missing().is_some() {
+        if interpreter.missing_value().is_some() {
             match replies.next() {
-                Some(value) => interpreter.supply(value, &mut out),
-                None => interpreter.go_without(&mut out),
+                Some(value) => interpreter.supply_value(value, &mut out),
+                None => interpreter.decline_value(&mut out),
             }
-        } else if interpreter.continuation().is_some() {
+        } else if interpreter.follow_up().is_some() {
             let Some(reply) = replies.next() else { break };
             events = self::events(reply, stop, size).into_iter();
-            // The first event of the next reply is what leaves the one that was cut.
+            // With the first event of the next reply, the interpreter leaves the truncated one.
             let Some(first) = events.next() else { break };
             interpreter.event(first, &mut out);
         } else if interpreter.wants_stop() {
@@ -88,7 +88,7 @@ pub fn read(prepared: &Prepared, replies: &[&str], stop: &StopReason, size: usiz
             let Some(event) = events.next() else { break };
             interpreter.event(event, &mut out);
             if size == 1 {
-                assert!(interpreter.waiting() <= MAX_WAITING, "{} bytes wait", interpreter.waiting());
+                assert!(interpreter.buffered_bytes() <= MAX_WAITING, "{} bytes wait", interpreter.buffered_bytes());
             }
         }
     }
@@ -102,18 +102,17 @@ fn outcome(interpreter: &Interpreter, events: Vec<TurnEvent>) -> Outcome {
         grammar.accept(event).expect("the interpreter keeps to the grammar");
     }
     let reply = fold(events).expect("a reply that is complete");
-    let mut recoveries = interpreter.recoveries().to_vec();
-    recoveries.retain(|recovery| *recovery != Recovery::TailDropped);
-    let truncation = interpreter.truncated();
+    let recoveries = interpreter.recoveries().filter(|recovery| *recovery != Recovery::TailDropped).collect();
+    let truncation = interpreter.truncation();
     Outcome { blocks: reply.blocks, stop: reply.finish.stop, recoveries, truncation }
 }
 
-/// The events of a reply in pieces of so many characters.
+/// The events of a reply in chunks of `size` characters.
 fn events(text: &str, stop: &StopReason, size: usize) -> Vec<TurnEvent> {
     let mut events =
         vec![TurnEvent::Started(ReplyHead::default()), TurnEvent::BlockStarted(BlockStart::Text)];
-    let letters: Vec<char> = text.chars().collect();
-    let pieces = letters.chunks(size.max(1)).map(|piece| piece.iter().collect());
+    let characters: Vec<char> = text.chars().collect();
+    let pieces = characters.chunks(size.max(1)).map(|piece| piece.iter().collect());
     events.extend(pieces.map(|piece| TurnEvent::BlockDelta(Delta::Text(piece))));
     events.push(TurnEvent::BlockFinished(BlockEnd::default()));
     events.push(TurnEvent::Finished(Finish { stop: stop.clone(), ..Finish::default() }));
@@ -128,7 +127,7 @@ pub fn calls(outcome: &Outcome) -> impl Iterator<Item = &toolgate_model::ToolCal
     })
 }
 
-/// True where a call's arguments are what its kind takes.
+/// True if the arguments of a call are valid for its kind.
 pub fn is_whole(call: &toolgate_model::ToolCall) -> bool {
     match call.kind {
         CallKind::Custom => true,

@@ -1,110 +1,110 @@
-//! What is kept from the client while the answer may still be asked for again: from a call that cannot be understood
-//! on, or, for a client that waits for the whole reply anyway, everything.
+//! Events held back while the answer may still be replaced by a retry: the events from an invalid call on or,
+//! if the client waits for the whole reply anyway, all events.
 
-use toolgate_model::TurnEvent;
+use toolgate_model::{Delivery, TurnEvent};
 
-use super::{Interpreter, Open};
+use super::{Interpreter, OpenBlock};
 use crate::fault::Fault;
 use crate::parse::Parser;
 
-/// How much is kept; an answer that grows past it goes out as it is.
+/// The maximum size of held events; a longer answer is sent as it is.
 const MAX_HOLD: usize = 1024 * 1024;
 
 /// Events that have not been sent.
 #[derive(Debug)]
 pub(super) struct Hold {
-    since: Since,
+    scope: HoldScope,
     events: Vec<TurnEvent>,
     bytes: usize,
-    /// How things stood when it began.
-    open: Open,
-    calls_begun: usize,
+    /// The interpreter's state when the hold began.
+    open: OpenBlock,
+    calls_started: usize,
 }
 
-/// Since when events are kept.
+/// Which events are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Since {
-    Start,
-    Refusal,
+enum HoldScope {
+    WholeReply,
+    InvalidCall,
 }
 
 impl Interpreter {
-    /// Before events are written.
-    pub(super) fn mark(&mut self, out: &[TurnEvent]) {
-        self.held_from = out.len();
+    /// Remembers where new events will start in the output.
+    pub(super) fn mark_output(&mut self, out: &[TurnEvent]) {
+        self.output_mark = out.len();
     }
 
-    /// After events were written: those that belong to the hold are taken out again.
-    pub(super) fn keep(&mut self, out: &mut Vec<TurnEvent>) {
+    /// Moves the new events from the output to the hold, if there is one.
+    pub(super) fn move_to_hold(&mut self, out: &mut Vec<TurnEvent>) {
         let Some(hold) = &mut self.hold else { return };
-        for event in out.drain(self.held_from..) {
+        for event in out.drain(self.output_mark..) {
             hold.bytes += size(&event);
             hold.events.push(event);
         }
         if hold.bytes > MAX_HOLD {
             self.retries = 0;
-            self.mark(out);
-            self.release(out);
+            self.mark_output(out);
+            self.release_hold(out);
         }
     }
 
-    /// The answer began. A client that waits for all of it can be spared a bad one.
-    pub(super) fn hold_whole(&mut self, out: &[TurnEvent]) {
-        if self.plan.whole.is_on() && self.retries > 0 {
-            self.begin(Since::Start, out);
+    /// Holds the whole reply if the client waits for all of it, so that a retry can replace it.
+    pub(super) fn hold_whole_reply(&mut self, out: &[TurnEvent]) {
+        if self.plan.delivery == Delivery::Whole && self.retries > 0 {
+            self.begin_hold(HoldScope::WholeReply, out);
         }
     }
 
-    /// What comes now is a call that cannot be understood.
-    pub(super) fn hold_refusal(&mut self, out: &[TurnEvent]) {
+    /// Holds the events from an invalid call on.
+    pub(super) fn hold_invalid_call(&mut self, out: &[TurnEvent]) {
         if self.hold.is_none() && self.may_retry() {
-            self.begin(Since::Refusal, out);
+            self.begin_hold(HoldScope::InvalidCall, out);
         }
     }
 
-    /// A call comes that can be understood, so the answer is not asked for again.
-    pub(super) fn release_refusal(&mut self, out: &mut Vec<TurnEvent>) {
-        if self.hold.as_ref().is_some_and(|hold| hold.since == Since::Refusal) {
-            self.release(out);
+    /// Releases an invalid call: a valid call follows, so there will be no retry.
+    pub(super) fn release_invalid_call(&mut self, out: &mut Vec<TurnEvent>) {
+        if self.hold.as_ref().is_some_and(|hold| hold.scope == HoldScope::InvalidCall) {
+            self.release_hold(out);
         }
     }
 
-    /// Sends what was held, before what has been written since.
-    pub(super) fn release(&mut self, out: &mut Vec<TurnEvent>) {
+    /// Inserts the held events before the new events in the output.
+    pub(super) fn release_hold(&mut self, out: &mut Vec<TurnEvent>) {
         if let Some(hold) = self.hold.take() {
-            out.splice(self.held_from..self.held_from, hold.events);
+            out.splice(self.output_mark..self.output_mark, hold.events);
         }
     }
 
-    /// The answer comes anew: nothing of what was held was ever said.
-    pub(super) fn forget(&mut self, out: &mut Vec<TurnEvent>) {
+    /// Discards the held events and starts over with the new answer.
+    pub(super) fn restart_answer(&mut self, out: &mut Vec<TurnEvent>) {
         if let Some(hold) = self.hold.take() {
             self.open = hold.open;
-            self.calls_begun = hold.calls_begun;
+            self.calls_started = hold.calls_started;
         }
         self.close_block(out);
         self.deferred.clear();
-        self.said = Some(String::new());
+        self.answer = Some(String::new());
         self.parser = Parser::new(self.plan.rules.clone());
-        self.hold_whole(out);
+        self.hold_whole_reply(out);
     }
 
-    /// Why the answer should be asked for again, if it may be.
-    pub(super) fn fault(&self, trial: &Parser) -> Option<Fault> {
-        let held = self.hold.as_ref().is_some_and(|hold| hold.since == Since::Start);
+    /// The fault to report to the model, if a retry is possible.
+    pub(super) fn retry_fault(&self, trial: &Parser) -> Option<Fault> {
+        let holds_whole_reply = self.hold.as_ref().is_some_and(|hold| hold.scope == HoldScope::WholeReply);
         let fault = trial.fault().filter(|_| self.may_retry())?;
-        (held || trial.calls() == 0).then(|| fault.clone())
+        (holds_whole_reply || trial.calls() == 0).then(|| fault.clone())
     }
 
     fn may_retry(&self) -> bool {
-        let unsent = self.calls_begun == 0 || self.hold.is_some();
-        self.retries > 0 && unsent && self.said.is_some()
+        let unsent = self.calls_started == 0 || self.hold.is_some();
+        self.retries > 0 && unsent && self.answer.is_some()
     }
 
-    fn begin(&mut self, since: Since, out: &[TurnEvent]) {
-        self.mark(out);
-        let (open, calls_begun) = (self.open, self.calls_begun);
-        self.hold = Some(Hold { since, events: Vec::new(), bytes: 0, open, calls_begun });
+    fn begin_hold(&mut self, scope: HoldScope, out: &[TurnEvent]) {
+        self.mark_output(out);
+        let (open, calls_started) = (self.open, self.calls_started);
+        self.hold = Some(Hold { scope, events: Vec::new(), bytes: 0, open, calls_started });
     }
 }
 

@@ -1,25 +1,26 @@
-//! A call between its parameters: which one comes next, and what stands there that belongs to none.
+//! The parser between the parameters of a call: the next parameter, the end of the call, or unexpected text.
 
 use std::sync::Arc;
 
 use toolgate_model::CallKind;
 
-use super::lex::{Element, End, Family, Lex, MAX_TAG, Spelling, StringMark, Tag, tag, word};
-use super::start::{Opening, Start, is_cut_start, start};
+use super::lex::{Element, Family, InputEnd, Lex, MAX_TAG, Spelling, StringMark, Tag, match_literal, tag};
+use super::start::{CallStart, CallTag, call_start, is_cut_start, match_trigger};
 use super::value::Value;
-use super::{Parser, Piece, State, Step, Wanted};
+use super::{MissingParameter, Parser, Piece, State, Step};
 use crate::fault::Fault;
-use crate::plan::{Naming, Slot, Slots};
+use crate::plan::{Slot, Slots, ToolMatch};
 use crate::recovery::{Recovery, Truncation};
 use crate::schema::{Parameter, ToolSpec};
 use crate::value::{ArgumentWriter, Markup};
 
-/// How many bytes of spaces may stand between two calls; after more of them the calls are over.
-const MAX_BLANK: usize = 256;
-/// How much is kept of a call that has not shown a parameter yet, in case it is text.
-const MAX_LEAD: usize = 1_024;
+/// The maximum amount of whitespace between two calls; more of it ends the calls.
+const MAX_SPACES_BETWEEN_CALLS: usize = 256;
+/// The maximum length of a call before its first parameter, which is kept in case the call turns out to be
+/// text.
+const MAX_OPENING: usize = 1_024;
 
-/// A call that is being read.
+/// A call that is being parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(super) tool: Arc<ToolSpec>,
@@ -27,16 +28,16 @@ pub(crate) struct Call {
     pub(super) spelling: Spelling,
     pub(super) slots: Slots,
     pub(super) writer: ArgumentWriter,
-    /// Values that could not be read.
-    pub(super) unreadable: Vec<Wanted>,
-    /// The call has been sent as one; before that it can still turn out to be text.
+    /// Values that could not be parsed.
+    pub(super) unreadable: Vec<MissingParameter>,
+    /// Whether the start of the call was emitted. Before that, the call can still turn out to be text.
     announced: bool,
-    /// How it began, in case it is text.
-    lead: String,
+    /// The source text of the call so far, in case it turns out to be text.
+    raw_opening: String,
 }
 
 impl Call {
-    pub(super) fn new(tool: Arc<ToolSpec>, family: Family, spelling: Spelling, lead: String) -> Self {
+    pub(super) fn new(tool: Arc<ToolSpec>, family: Family, spelling: Spelling, raw_opening: String) -> Self {
         let kind = tool.kind;
         Self {
             slots: Slots::new(Arc::clone(&tool)),
@@ -46,7 +47,7 @@ impl Call {
             writer: ArgumentWriter::new(kind),
             unreadable: Vec::new(),
             announced: false,
-            lead,
+            raw_opening,
         }
     }
 
@@ -56,14 +57,14 @@ impl Call {
 }
 
 impl Parser {
-    /// Where a call may begin.
-    pub(super) fn step_calls(&mut self, end: End, out: &mut Vec<Piece>) -> Step {
+    /// Expects a call.
+    pub(super) fn step_calls(&mut self, end: InputEnd, out: &mut Vec<Piece>) -> Step {
         self.state = State::Calls;
         let rest = self.rest();
         let trimmed = rest.trim_start();
         let spaces = rest.len() - trimmed.len();
-        if spaces > MAX_BLANK {
-            return self.leave_calls(rest.floor_char_boundary(MAX_BLANK), out);
+        if spaces > MAX_SPACES_BETWEEN_CALLS {
+            return self.leave_calls(rest.floor_char_boundary(MAX_SPACES_BETWEEN_CALLS), out);
         }
         if trimmed.is_empty() {
             return Step::Stop;
@@ -79,31 +80,31 @@ impl Parser {
         if is_cut_start(trimmed, &self.rules, end) {
             return Step::Stop;
         }
-        match start(trimmed, &self.rules, end) {
+        match call_start(trimmed, &self.rules, end) {
             Lex::Wait => Step::Stop,
             Lex::Absent => self.leave_calls(spaces, out),
             // P22
-            Lex::Found(Start::Trigger(len)) => {
+            Lex::Found(CallStart::Trigger(len)) => {
                 self.consume(spaces + len);
                 Step::Again
             }
-            Lex::Found(Start::Wrapper(len)) => {
+            Lex::Found(CallStart::Wrapper(len)) => {
                 self.consume(spaces + len);
                 self.recover(Recovery::ForeignSyntax);
                 Step::Again
             }
-            Lex::Found(Start::Tagged(opening)) => {
+            Lex::Found(CallStart::Tagged(opening)) => {
                 self.consume(spaces);
                 self.open_call(&opening, out);
                 Step::Again
             }
-            Lex::Found(Start::Arguments { name, len }) => {
+            Lex::Found(CallStart::Arguments { name, len }) => {
                 self.consume(spaces);
                 self.recover(Recovery::ForeignSyntax);
                 self.open_json(Some(name), len);
                 Step::Again
             }
-            Lex::Found(Start::Json) => {
+            Lex::Found(CallStart::Json) => {
                 self.consume(spaces);
                 self.recover(Recovery::ForeignSyntax);
                 self.open_json(None, 0);
@@ -112,25 +113,21 @@ impl Parser {
         }
     }
 
-    /// The end of the CDATA section that JSON arguments stood in.
-    fn section_end(&self, text: &str, end: End) -> Lex<usize> {
+    /// The end of the CDATA section around JSON arguments.
+    fn section_end(&self, text: &str, end: InputEnd) -> Lex<usize> {
         const SECTION_END: &str = "]]>";
-        if self.calls == self.calls_before {
+        if self.calls == self.calls_at_trigger {
             return Lex::Absent;
         }
-        match word(text, SECTION_END, end) {
-            Lex::Found(()) => Lex::Found(SECTION_END.len()),
-            Lex::Wait => Lex::Wait,
-            Lex::Absent => Lex::Absent,
-        }
+        match_literal(text, SECTION_END, end).map(|()| SECTION_END.len())
     }
 
-    fn open_call(&mut self, opening: &Opening, out: &mut Vec<Piece>) {
+    fn open_call(&mut self, opening: &CallTag, out: &mut Vec<Piece>) {
         let written = self.rest()[..opening.len].to_owned();
         self.consume(opening.len);
         let Some(tool) = self.resolve(&opening.name) else {
-            self.blame(Fault::WrongTool(opening.name.clone()));
-            self.refuse(&written, out);
+            self.record_fault(Fault::WrongTool(opening.name.clone()));
+            self.reject_call(&written, out);
             return;
         };
         if opening.family != Family::Invoke || opening.spelling != Spelling::Plain {
@@ -144,13 +141,13 @@ impl Parser {
         }
     }
 
-    /// P24: the tool a name means; `None` where the call is to come out as text.
+    /// P24: the tool that a name resolves to; `None` if the call must be forwarded as text.
     pub(super) fn resolve(&mut self, name: &str) -> Option<Arc<ToolSpec>> {
-        let (tool, recovery) = match self.rules.name(name) {
-            Naming::Offered(tool) => (tool, None),
-            Naming::Corrected(tool) => (tool, Some(Recovery::ToolRenamed)),
-            Naming::Unknown(tool) => (tool, Some(Recovery::UnknownTool)),
-            Naming::Refused => return None,
+        let (tool, recovery) = match self.rules.resolve_tool(name) {
+            ToolMatch::Exact(tool) => (tool, None),
+            ToolMatch::Corrected(tool) => (tool, Some(Recovery::ToolRenamed)),
+            ToolMatch::Unknown(tool) => (tool, Some(Recovery::UnknownTool)),
+            ToolMatch::Rejected => return None,
         };
         if let Some(recovery) = recovery {
             self.recover(recovery);
@@ -158,70 +155,69 @@ impl Parser {
         Some(tool)
     }
 
-    /// What seemed a call is text after all. Nothing of it has been sent. The trigger is no part of the text: a client
-    /// that sent it back would make the next prompt need another one.
-    pub(super) fn refuse(&mut self, lead: &str, out: &mut Vec<Piece>) {
+    /// Emits a call as text. Nothing of it has been sent. The trigger is left out: if the client sent it back,
+    /// the next prompt would need another one.
+    pub(super) fn reject_call(&mut self, raw_opening: &str, out: &mut Vec<Piece>) {
         if let Some(stage) = &mut self.stage {
-            stage.broken = true;
+            stage.is_rejected = true;
             return;
         }
-        out.push(Piece::Refused);
-        if std::mem::replace(&mut self.produced, true) {
-            // The line end before the trigger.
+        out.push(Piece::InvalidCall);
+        if std::mem::replace(&mut self.has_output, true) {
+            // The newline before the trigger.
             super::push_text("\n", out);
         }
-        super::push_text(lead, out);
+        super::push_text(raw_opening, out);
         self.prose.at_line_start = false;
         self.state = State::Text;
     }
 
-    /// Between parameters.
+    /// Expects a parameter or the end of the call.
     pub(super) fn step_invoke(&mut self, mut call: Box<Call>, out: &mut Vec<Piece>) -> Step {
-        if !self.pass_spaces(&mut call) {
-            return self.junk(&call, out);
+        if !self.skip_spaces(&mut call) {
+            return self.unexpected_text(&call, out);
         }
         if self.rest().is_empty() {
             self.state = State::Invoke(call);
             return Step::Stop;
         }
-        if let Some(trigger) = &self.rules.trigger {
-            match word(self.rest(), trigger, End::More) {
-                Lex::Found(()) => {
-                    self.recover(Recovery::MissingCallClose);
-                    self.complete(call, out);
-                    return Step::Again;
-                }
-                Lex::Wait => {
-                    self.state = State::Invoke(call);
-                    return Step::Stop;
-                }
-                Lex::Absent => {}
+        match match_trigger(self.rest(), &self.rules, InputEnd::More) {
+            Lex::Found(_) => {
+                self.recover(Recovery::MissingCallClose);
+                self.complete(call, out);
+                return Step::Again;
             }
+            Lex::Wait => {
+                self.state = State::Invoke(call);
+                return Step::Stop;
+            }
+            Lex::Absent => {}
         }
-        // Apart from the buffer, which is about to change.
+        // Copied, because the buffer is about to change.
         let visible = self.rest()[..self.rest().floor_char_boundary(2 * MAX_TAG)].to_owned();
-        // P28: a tag that the end of the answer cut is no rubbish; what it would have become nobody knows.
-        match tag(&visible, End::More) {
+        // P28: a tag that the end of the answer truncated is not an error, since nobody knows what it would
+        // have become.
+        match tag(&visible, InputEnd::More) {
             Lex::Wait => {
                 self.state = State::Invoke(call);
                 Step::Stop
             }
-            Lex::Absent => self.junk(&call, out),
+            Lex::Absent => self.unexpected_text(&call, out),
             Lex::Found(tag) => self.invoke_tag(call, &tag, out),
         }
     }
 
-    /// Passes over spaces; false where there are more than a call that can still turn out to be text may have.
-    fn pass_spaces(&mut self, call: &mut Call) -> bool {
+    /// Skips whitespace; false if there is more than fits into a call that can still turn out to be text.
+    fn skip_spaces(&mut self, call: &mut Call) -> bool {
         let rest = self.rest();
         let spaces = rest.len() - rest.trim_start().len();
         if call.announced {
             self.consume(spaces);
             return true;
         }
-        let room = MAX_LEAD.saturating_sub(call.lead.len());
+        let room = MAX_OPENING.saturating_sub(call.raw_opening.len());
         let len = rest.floor_char_boundary(spaces.min(room));
-        call.lead.push_str(&rest[..len]);
+        call.raw_opening.push_str(&rest[..len]);
         self.consume(len);
         len == spaces
     }
@@ -236,7 +232,9 @@ impl Parser {
                 self.complete(call, out);
             }
             Element::ParameterOpen(name, mark) => {
-                let Some(parameter) = self.parameter(&mut call, name) else { return self.junk(&call, out) };
+                let Some(parameter) = self.parameter(&mut call, name) else {
+                    return self.unexpected_text(&call, out);
+                };
                 self.consume(tag.len);
                 let markup = match mark {
                     StringMark::None => Markup::Plain,
@@ -256,12 +254,14 @@ impl Parser {
                 self.recover(Recovery::RepeatedClose);
                 self.state = State::Invoke(call);
             }
-            Element::CallOpen(_, name) if self.rules.knows(name) => {
+            Element::CallOpen(_, name) if self.rules.knows_tool(name) => {
                 self.recover(Recovery::MissingCallClose);
                 self.complete(call, out);
             }
             Element::Open(name) if matches!(call.slots.slot(name), Slot::Free(_)) => {
-                let Some(parameter) = self.parameter(&mut call, name) else { return self.junk(&call, out) };
+                let Some(parameter) = self.parameter(&mut call, name) else {
+                    return self.unexpected_text(&call, out);
+                };
                 self.consume(tag.len);
                 self.recover(Recovery::NamedTag);
                 let value = Box::new(Value::new(parameter, (*name).to_owned(), Markup::Plain));
@@ -272,12 +272,12 @@ impl Parser {
             | Element::CallClose(_)
             | Element::Open(_)
             | Element::Close(_)
-            | Element::Other => return self.junk(&call, out),
+            | Element::Other => return self.unexpected_text(&call, out),
         }
         Step::Again
     }
 
-    /// P25: the parameter a name means; `None` where it was written before, or there are too many.
+    /// P25: the parameter that a name resolves to; `None` if it is already set, or if there are too many.
     pub(super) fn parameter(&mut self, call: &mut Call, name: &str) -> Option<Parameter> {
         match call.slots.slot(name) {
             Slot::Free(position) => Some(call.slots.take(position)),
@@ -291,28 +291,28 @@ impl Parser {
         }
     }
 
-    /// Something that belongs to no syntax stands between the parameters. A call that was sent cannot be taken
-    /// back, so it stays unfinished; passing over the rubbish could lose an argument in silence.
-    fn junk(&mut self, call: &Call, out: &mut Vec<Piece>) -> Step {
-        self.blame(Fault::Stray);
+    /// Handles unexpected text between parameters. A call that was sent cannot be retracted, so it stays
+    /// unfinished: skipping the text could silently lose an argument.
+    fn unexpected_text(&mut self, call: &Call, out: &mut Vec<Piece>) -> Step {
+        self.record_fault(Fault::UnexpectedText);
         if call.announced || self.stage.is_some() {
             self.cut(Truncation::Malformed, out);
         } else {
-            self.refuse(&call.lead, out);
+            self.reject_call(&call.raw_opening, out);
         }
         Step::Again
     }
 
-    /// The open call stays unfinished (P28).
+    /// Leaves the open call unfinished (P28).
     pub(super) fn cut(&mut self, truncation: Truncation, out: &mut Vec<Piece>) {
         if let Some(stage) = &mut self.stage {
-            stage.broken = true;
+            stage.is_rejected = true;
         } else {
             self.emit(Piece::CallCut, out);
         }
         match truncation {
-            Truncation::Malformed => self.blame(Fault::Stray),
-            Truncation::TooLarge => self.blame(Fault::TooLarge),
+            Truncation::Malformed => self.record_fault(Fault::UnexpectedText),
+            Truncation::TooLarge => self.record_fault(Fault::TooLarge),
             Truncation::BeforeCall | Truncation::InsideCall => {}
         }
         self.truncation = Some(truncation);
@@ -322,7 +322,7 @@ impl Parser {
     pub(super) fn announce(&mut self, call: &mut Call, out: &mut Vec<Piece>) {
         if !call.announced {
             call.announced = true;
-            call.lead = String::new();
+            call.raw_opening = String::new();
             self.emit(Piece::CallStarted(call.tool.name.clone(), call.tool.kind), out);
         }
     }

@@ -1,89 +1,85 @@
-//! How a call ends, and what it lacks when it does (P26).
+//! The end of a call, and the values it lacks then (P26).
 
 use toolgate_model::Parallel;
 
 use super::call::Call;
-use super::lex::End;
-use super::{Parser, Piece, State, Wanted};
+use super::lex::InputEnd;
+use super::{MissingParameter, Parser, Piece, State};
 use crate::options::Repair;
 use crate::recovery::Recovery;
 use crate::schema::Parameter;
-use crate::value::{Closed, Encoder, Ending, Markup, coerce, escape};
+use crate::value::{CloseKind, CloseOutcome, Encoder, Markup, coerce, escape};
 
 impl Parser {
-    /// Takes what became of a value.
-    pub(super) fn value_closed(&mut self, call: &mut Call, parameter: Parameter, closed: Closed) {
+    /// Handles the outcome of a value.
+    pub(super) fn value_closed(&mut self, call: &mut Call, parameter: Parameter, closed: CloseOutcome) {
         match closed {
-            Closed::Written => {}
-            Closed::Recovered(recovery) => self.recover(recovery),
-            Closed::Unreadable(text) => {
+            CloseOutcome::Written => {}
+            CloseOutcome::Recovered(recovery) => self.recover(recovery),
+            CloseOutcome::Unreadable(text) => {
                 if let Some(stage) = &mut self.stage {
-                    stage.broken = true;
+                    stage.is_rejected = true;
                 }
-                call.unreadable.push(Wanted { parameter, written: Some(text) });
+                call.unreadable.push(MissingParameter { parameter, written: Some(text) });
             }
         }
     }
 
-    /// The call is written to its end. P26: what it lacks is asked for, if that is wanted.
+    /// Handles the end of a call. P26: requests the values it lacks, if that is enabled.
     pub(super) fn complete(&mut self, mut call: Box<Call>, out: &mut Vec<Piece>) {
         self.announce(&mut call, out);
-        let mut wanted = std::mem::take(&mut call.unreadable);
+        let mut missing = std::mem::take(&mut call.unreadable);
         if self.rules.options.repair == Repair::Append && self.stage.is_none() {
-            let missing = call.slots.missing().into_iter();
-            wanted.extend(missing.map(|parameter| Wanted { parameter, written: None }));
-            if !wanted.is_empty() {
-                self.state = State::Paused(call, wanted);
+            let unset = call.slots.missing().into_iter();
+            missing.extend(unset.map(|parameter| MissingParameter { parameter, written: None }));
+            if !missing.is_empty() {
+                self.state = State::Paused(call, missing);
                 return;
             }
         }
-        self.close_call(call, wanted, out);
+        self.close_call(call, missing, out);
     }
 
-    /// Appends a value that the model gave when asked; text that cannot be read counts as no answer.
-    pub(crate) fn supply(&mut self, text: &str, out: &mut Vec<Piece>) {
-        let State::Paused(mut call, mut wanted) = std::mem::replace(&mut self.state, State::Tail) else {
+    /// Appends the value that the model supplied; a value that cannot be parsed counts as declined.
+    pub(crate) fn supply_value(&mut self, text: &str, out: &mut Vec<Piece>) {
+        let state = std::mem::replace(&mut self.state, State::Tail);
+        let State::Paused(mut call, mut missing) = state else {
+            self.state = state;
             return;
         };
-        let asked = wanted.remove(0);
+        let supplied = missing.remove(0);
         let mut json = String::new();
-        let mut encoder = Encoder::new(asked.parameter.clone(), call.tool.kind, Markup::Plain);
+        let mut encoder = Encoder::new(supplied.parameter.clone(), call.tool.kind, Markup::Plain);
         encoder.open(&mut call.writer, &mut json);
         encoder.push(text, &mut call.writer, &mut json);
-        match encoder.close(Ending::Implicit, &mut call.writer, &mut json) {
-            Closed::Written | Closed::Recovered(_) => {
+        match encoder.close(CloseKind::Implicit, &mut call.writer, &mut json) {
+            CloseOutcome::Written | CloseOutcome::Recovered(_) => {
                 self.emit(Piece::Arguments(json), out);
                 self.recover(Recovery::ValueSupplied);
             }
-            Closed::Unreadable(_) => self.give_up(&mut call, &asked, out),
+            CloseOutcome::Unreadable(_) => self.decline_value(&mut call, &supplied, out),
         }
-        if wanted.is_empty() {
-            self.close_call(call, wanted, out);
+        if missing.is_empty() {
+            self.close_call(call, missing, out);
         } else {
-            self.state = State::Paused(call, wanted);
+            self.state = State::Paused(call, missing);
         }
-        self.run(End::More, out);
+        self.run(InputEnd::More, out);
     }
 
-    /// Nobody asks the model: the client's validator answers.
-    pub(crate) fn decline(&mut self, out: &mut Vec<Piece>) {
-        match std::mem::replace(&mut self.state, State::Tail) {
-            State::Paused(call, wanted) => self.close_call(call, wanted, out),
-            state @ (State::Text
-            | State::Think(_)
-            | State::Fenced(_)
-            | State::Calls
-            | State::Invoke(_)
-            | State::Value(..)
-            | State::Json(_)
-            | State::Tail
-            | State::Inert) => self.state = state,
-        }
+    /// Completes the call without the missing values: the client's validator reports them.
+    pub(crate) fn decline_values(&mut self, out: &mut Vec<Piece>) {
+        let state = std::mem::replace(&mut self.state, State::Tail);
+        let State::Paused(call, missing) = state else {
+            self.state = state;
+            return;
+        };
+        self.close_call(call, missing, out);
     }
 
-    fn close_call(&mut self, mut call: Box<Call>, wanted: Vec<Wanted>, out: &mut Vec<Piece>) {
-        for lacking in wanted {
-            self.give_up(&mut call, &lacking, out);
+    fn close_call(&mut self, mut call: Box<Call>, missing: Vec<MissingParameter>, out: &mut Vec<Piece>) {
+        for missing in missing {
+            self.decline_value(&mut call, &missing, out);
         }
         let mut json = String::new();
         call.writer.end(&mut json);
@@ -97,17 +93,17 @@ impl Parser {
         };
     }
 
-    /// A value that fits no allowed type goes out as it is, for the client to refuse; one that was never written
-    /// stays away.
-    fn give_up(&mut self, call: &mut Call, lacking: &Wanted, out: &mut Vec<Piece>) {
-        let Some(written) = &lacking.written else { return };
+    /// Forwards a value that matches no allowed type, for the client to reject. A value that was never written
+    /// is left out.
+    fn decline_value(&mut self, call: &mut Call, missing: &MissingParameter, out: &mut Vec<Piece>) {
+        let Some(written) = &missing.written else { return };
         let mut value = String::new();
         match coerce::valid_json(written.trim()) {
             Some(json) => value.push_str(json),
             None => escape::quoted(written, &mut value),
         }
         let mut json = String::new();
-        call.writer.member(&lacking.parameter.name, &value, &mut json);
+        call.writer.member(&missing.parameter.name, &value, &mut json);
         self.emit(Piece::Arguments(json), out);
         self.recover(Recovery::UnreadableValue);
     }

@@ -1,4 +1,5 @@
-//! Calls written as JSON (P15, P31): held to the closing bracket, then read as if their members were parameters.
+//! Calls written as JSON (P15, P31): buffered up to the closing bracket, then parsed as if their members were
+//! parameters.
 
 use std::collections::HashMap;
 
@@ -11,34 +12,34 @@ use super::{Parser, Piece, State, Step};
 use crate::fault::Fault;
 use crate::recovery::{Recovery, Truncation};
 use crate::schema::Parameter;
-use crate::value::{Closed, Encoder, Ending, MAX_HELD, Markup, coerce, repair};
+use crate::value::{CloseKind, CloseOutcome, Encoder, MAX_BUFFERED_VALUE, Markup, coerce, repair};
 
-/// How many calls one array may hold.
+/// The maximum number of calls in one array.
 const MAX_CALLS: usize = 64;
 
-/// JSON that is being collected.
+/// JSON that is being buffered.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonCall {
-    /// The tool, where it stood outside the JSON.
+    /// The name of the tool, if it precedes the JSON.
     name: Option<String>,
-    /// What came before the JSON, in case this is text.
-    lead: String,
+    /// The text before the JSON, in case the call turns out to be text.
+    raw_opening: String,
     text: String,
     depth: usize,
     in_string: bool,
     escaped: bool,
 }
 
-/// The members of a JSON object as text, in their order.
+/// The members of a JSON object as text, in order.
 type Members = Vec<(String, String)>;
 
 impl Parser {
-    /// Begins to collect after so many bytes of header.
+    /// Starts to buffer JSON after a header of this length.
     pub(super) fn open_json(&mut self, name: Option<String>, header: usize) {
-        let written = self.rest()[..header].to_owned();
-        let lead = format!("{}\n{written}", self.rules.trigger.as_deref().unwrap_or_default());
+        let raw_opening = self.rest()[..header].to_owned();
         self.consume(header);
-        let call = JsonCall { name, lead, text: String::new(), depth: 0, in_string: false, escaped: false };
+        let call =
+            JsonCall { name, raw_opening, text: String::new(), depth: 0, in_string: false, escaped: false };
         self.state = State::Json(Box::new(call));
     }
 
@@ -49,15 +50,15 @@ impl Parser {
         // An empty `<args_json></args_json>` is a call without arguments.
         if call.text.is_empty() && body.starts_with(['<', ']']) && call.name.is_some() {
             self.consume(spaces);
-            self.json_calls(vec![(call.name.take().unwrap_or_default(), Vec::new())], &call.lead, out);
+            self.json_calls(vec![(call.name.take().unwrap_or_default(), Vec::new())], &call.raw_opening, out);
             return Step::Again;
         }
         let Some(end) = call.scan(body) else {
             let len = rest.len();
             call.text.push_str(body);
             self.consume(len);
-            if call.text.len() > MAX_HELD {
-                self.blame(Fault::TooLarge);
+            if call.text.len() > MAX_BUFFERED_VALUE {
+                self.record_fault(Fault::TooLarge);
                 self.truncation = Some(Truncation::TooLarge);
                 self.state = State::Tail;
             } else {
@@ -68,12 +69,12 @@ impl Parser {
         call.text.push_str(&body[..end]);
         self.consume(spaces + end);
         let read = self.read_json(&call);
-        let written = format!("{}{}", call.lead, call.text);
+        let written = format!("{}{}", call.raw_opening, call.text);
         if let Some(calls) = read {
             self.json_calls(calls, &written, out);
         } else {
-            self.blame(Fault::BrokenJson);
-            self.refuse(&written, out);
+            self.record_fault(Fault::InvalidJson);
+            self.reject_call(&written, out);
         }
         Step::Again
     }
@@ -97,14 +98,14 @@ impl Parser {
         let last = calls.len().saturating_sub(1);
         for (index, (name, members)) in calls.into_iter().enumerate() {
             let Some(tool) = self.resolve(&name) else {
-                self.blame(Fault::WrongTool(name));
-                self.refuse(written, out);
+                self.record_fault(Fault::WrongTool(name));
+                self.reject_call(written, out);
                 return;
             };
             let mut call = Box::new(Call::new(tool, Family::Invoke, Spelling::Plain, String::new()));
             self.announce(&mut call, out);
             for (key, value) in members {
-                // A member that belongs nowhere must not get lost in silence.
+                // A member that matches no parameter must not be lost silently.
                 let Some(parameter) = self.parameter(&mut call, &key) else {
                     self.cut(Truncation::Malformed, out);
                     return;
@@ -112,9 +113,10 @@ impl Parser {
                 self.json_member(&mut call, parameter, &value, out);
             }
             self.complete(call, out);
-            // Only the last call can wait for a value: those before it in the array go as they are.
+            // Only the last call can wait for a missing value; earlier calls in the array are completed
+            // without.
             if index < last {
-                self.decline(out);
+                self.decline_values(out);
             }
             if self.is_done() {
                 return;
@@ -125,13 +127,14 @@ impl Parser {
     fn json_member(&mut self, call: &mut Call, parameter: Parameter, value: &str, out: &mut Vec<Piece>) {
         let mut json = String::new();
         let string = serde_json::from_str::<String>(value).ok();
-        let is_listed = || serde_json::from_str(value).is_ok_and(|value| parameter.members.contains(&value));
+        let is_listed =
+            || serde_json::from_str(value).is_ok_and(|value| parameter.enum_values.contains(&value));
         let fits =
-            parameter.types.has(coerce::type_of(value)) && (parameter.members.is_empty() || is_listed());
+            parameter.types.has(coerce::type_of(value)) && (parameter.enum_values.is_empty() || is_listed());
         let closed = match string {
             _ if fits && call.tool.kind == toolgate_model::CallKind::Function => {
                 call.writer.member(&parameter.name, value, &mut json);
-                Closed::Written
+                CloseOutcome::Written
             }
             string => {
                 let text = string.as_deref().unwrap_or(value);
@@ -139,7 +142,7 @@ impl Parser {
                 let mut encoder = Encoder::new(parameter.clone(), call.tool.kind, markup);
                 encoder.open(&mut call.writer, &mut json);
                 encoder.push(text, &mut call.writer, &mut json);
-                encoder.close(Ending::Tag, &mut call.writer, &mut json)
+                encoder.close(CloseKind::Tag, &mut call.writer, &mut json)
             }
         };
         self.emit(Piece::Arguments(json), out);
@@ -148,7 +151,7 @@ impl Parser {
 }
 
 impl JsonCall {
-    /// Where the value ends, if it does in this piece of it.
+    /// The end of the JSON value, if it is in this chunk.
     fn scan(&mut self, text: &str) -> Option<usize> {
         for (at, byte) in text.bytes().enumerate() {
             if self.in_string {
@@ -176,7 +179,7 @@ impl JsonCall {
     }
 }
 
-/// `{"name": …, "arguments": …}`, alone or several in an array.
+/// `{"name": …, "arguments": …}`, or an array of these.
 fn named_calls(json: &str) -> Option<Vec<(String, Members)>> {
     if json.trim_start().starts_with('[') {
         let items = serde_json::from_str::<Vec<&RawValue>>(json).ok()?;
@@ -205,7 +208,7 @@ fn named_call(json: &str) -> Option<(String, Members)> {
     Some((name, members))
 }
 
-/// An object's members, each value as it was written: large numbers keep their digits.
+/// The members of an object, each value as written: large numbers keep their digits.
 pub(crate) fn members(json: &str) -> Option<Members> {
     let order = serde_json::from_str::<Map<String, Value>>(json).ok()?;
     let mut written = serde_json::from_str::<HashMap<String, &RawValue>>(json).ok()?;

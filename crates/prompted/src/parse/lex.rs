@@ -1,31 +1,41 @@
-//! Single tags, recognised on a text that may still grow. Nothing is decided before it is fully visible, so the
-//! answer never depends on how the text was cut.
+//! Recognises single tags in a text that may still grow. A tag is only recognised once it is complete, so the
+//! result does not depend on how the text is split into chunks.
 
 use std::borrow::Cow;
 
 use crate::value::escape;
 
-/// No tag is longer: past this it is text.
+/// The maximum length of a tag; anything longer is text.
 pub(crate) const MAX_TAG: usize = 200;
 
-/// What a growing text begins with.
+/// What a growing text starts with.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Lex<T> {
     Found(T),
     Absent,
-    /// More text is needed to tell.
+    /// More text is needed to decide.
     Wait,
 }
 
-/// Whether more text can come.
+impl<T> Lex<T> {
+    pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Lex<U> {
+        match self {
+            Self::Found(found) => Lex::Found(convert(found)),
+            Self::Absent => Lex::Absent,
+            Self::Wait => Lex::Wait,
+        }
+    }
+}
+
+/// Whether more text may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum InputEnd {
     More,
-    /// The model ended here by itself.
+    /// The model stopped here by itself.
     Clean,
-    /// It was cut off here, so that an end of text proves nothing (P28).
+    /// The model was cut off here, so the end of the text proves nothing (P28).
     Cut,
-    /// Nothing further is looked at.
+    /// More text exists, but it is beyond the lookahead limit.
     Limit,
 }
 
@@ -39,7 +49,7 @@ pub(crate) struct Tag<'t> {
     pub(crate) is_empty: bool,
 }
 
-/// What a tag is to a call.
+/// The role of a tag in a call.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Element<'t> {
     CallOpen(Family, Cow<'t, str>),
@@ -52,7 +62,7 @@ pub(crate) enum Element<'t> {
     Other,
 }
 
-/// Which pair of tags is around a call.
+/// The pair of tags around a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     /// `<invoke name="…">`.
@@ -61,7 +71,7 @@ pub(crate) enum Family {
     Function,
 }
 
-/// DSML says for each parameter whether it is a string.
+/// DSML states for each parameter whether it is a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StringMark {
     None,
@@ -69,7 +79,7 @@ pub(crate) enum StringMark {
     Json,
 }
 
-/// How the brackets are written (P31).
+/// How a tag is written (P31).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spelling {
     Plain,
@@ -79,7 +89,7 @@ pub(crate) enum Spelling {
     Wide,
     /// `<invoke name=x>`.
     Unquoted,
-    /// `<invoke name=\"x\">`: in the source code of a program, never a call.
+    /// `<invoke name=\"x\">`: a tag in a string literal of source code, never a call.
     Escaped,
 }
 
@@ -87,30 +97,30 @@ pub(crate) const OPENING: [char; 3] = ['<', '＜', '〈'];
 const CLOSING: [char; 3] = ['>', '＞', '〉'];
 pub(crate) const DSML: [&str; 2] = ["｜DSML｜", "|DSML|"];
 
-/// The tag a text begins with.
-pub(crate) fn tag(text: &str, end: End) -> Lex<Tag<'_>> {
-    match quoted_tag(text, end) {
+/// The tag at the start of a text.
+pub(crate) fn tag(text: &str, end: InputEnd) -> Lex<Tag<'_>> {
+    match tag_or_escaped(text, end) {
         Lex::Found(Tag { spelling: Spelling::Escaped, .. }) => Lex::Absent,
         other @ (Lex::Found(_) | Lex::Absent | Lex::Wait) => other,
     }
 }
 
-/// The tag a text begins with, also where it is quoted in the source code of a program.
-pub(crate) fn quoted_tag(text: &str, end: End) -> Lex<Tag<'_>> {
+/// The tag at the start of a text, including a tag in a string literal of source code.
+pub(crate) fn tag_or_escaped(text: &str, end: InputEnd) -> Lex<Tag<'_>> {
     let visible = &text[..text.floor_char_boundary(MAX_TAG)];
-    let end = if visible.len() < text.len() || visible.len() == MAX_TAG { End::Limit } else { end };
+    let end = if visible.len() < text.len() || visible.len() == MAX_TAG { InputEnd::Limit } else { end };
     match read(visible) {
         Ok(tag) => Lex::Found(tag),
-        Err(Stop::Short) if end == End::More => Lex::Wait,
+        Err(Stop::Short) if end == InputEnd::More => Lex::Wait,
         Err(Stop::NoTag | Stop::Short) => Lex::Absent,
     }
 }
 
-/// Whether a text begins with `word`.
-pub(crate) fn word(text: &str, word: &str, end: End) -> Lex<()> {
-    if text.starts_with(word) {
+/// Whether a text starts with `literal`.
+pub(crate) fn match_literal(text: &str, literal: &str, end: InputEnd) -> Lex<()> {
+    if text.starts_with(literal) {
         Lex::Found(())
-    } else if end == End::More && word.starts_with(text) {
+    } else if end == InputEnd::More && literal.starts_with(text) {
         Lex::Wait
     } else {
         Lex::Absent
@@ -119,7 +129,7 @@ pub(crate) fn word(text: &str, word: &str, end: End) -> Lex<()> {
 
 enum Stop {
     NoTag,
-    /// The text ended inside what may be a tag.
+    /// The text ended inside a possible tag.
     Short,
 }
 
@@ -199,14 +209,14 @@ impl<'t> Cursor<'t> {
     }
 
     fn next_char(&mut self) -> Result<char, Stop> {
-        let letter = self.peek()?;
-        self.at += letter.len_utf8();
-        Ok(letter)
+        let character = self.peek()?;
+        self.at += character.len_utf8();
+        Ok(character)
     }
 
     fn dsml(&mut self) -> Result<(), Stop> {
         for mark in DSML {
-            match word(self.rest(), mark, End::More) {
+            match match_literal(self.rest(), mark, InputEnd::More) {
                 Lex::Found(()) => {
                     self.at += mark.len();
                     return Ok(());
@@ -226,7 +236,7 @@ impl<'t> Cursor<'t> {
         if self.at == start { Err(Stop::NoTag) } else { Ok(&self.text[start..self.at]) }
     }
 
-    /// Reads up to and with the closing bracket; true for an empty element.
+    /// Reads up to and including the closing bracket; true for an empty element.
     fn attributes(&mut self, attributes: &mut Attributes<'t>) -> Result<bool, Stop> {
         if self.peek()? == '=' {
             self.next_char()?;
@@ -235,12 +245,12 @@ impl<'t> Cursor<'t> {
         loop {
             let spaced = self.spaces()?;
             match self.next_char()? {
-                letter if CLOSING.contains(&letter) => return Ok(false),
+                character if CLOSING.contains(&character) => return Ok(false),
                 '/' if CLOSING.contains(&self.peek()?) => {
                     self.next_char()?;
                     return Ok(true);
                 }
-                letter if spaced && letter.is_ascii_alphabetic() => self.attribute(attributes)?,
+                character if spaced && character.is_ascii_alphabetic() => self.attribute(attributes)?,
                 _ => return Err(Stop::NoTag),
             }
         }
@@ -284,7 +294,7 @@ impl<'t> Cursor<'t> {
         loop {
             match self.next_char()? {
                 '\n' | '<' => return Err(Stop::NoTag),
-                letter if letter == quote => return Ok(&self.text[start..self.at - 1]),
+                character if character == quote => return Ok(&self.text[start..self.at - 1]),
                 _ => {}
             }
         }
@@ -296,7 +306,7 @@ impl<'t> Cursor<'t> {
         value.strip_suffix('\\').ok_or(Stop::NoTag)
     }
 
-    /// A name without quotes, or with one of the two forgotten.
+    /// A name without quotes, or with one of the two quotes missing.
     fn bare_value(&mut self) -> Result<&'t str, Stop> {
         let value = self.name()?;
         if matches!(self.peek()?, '"' | '\'') {
@@ -333,13 +343,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_are_found_once_they_are_whole_and_never_before() {
+    fn tags_are_found_only_once_they_are_complete() {
         let check = |text: &str, expect: Element<'_>| {
-            let Lex::Found(found) = tag(text, End::More) else { panic!("{text} is no tag") };
+            let Lex::Found(found) = tag(text, InputEnd::More) else { panic!("{text} is not a tag") };
             assert_eq!((found.element, found.len), (expect, text.len()), "{text}");
             for (cut, _) in text.char_indices().skip(1) {
-                assert_eq!(tag(&text[..cut], End::More), Lex::Wait, "{}", &text[..cut]);
-                assert_eq!(tag(&text[..cut], End::Clean), Lex::Absent, "{}", &text[..cut]);
+                assert_eq!(tag(&text[..cut], InputEnd::More), Lex::Wait, "{}", &text[..cut]);
+                assert_eq!(tag(&text[..cut], InputEnd::Clean), Lex::Absent, "{}", &text[..cut]);
             }
         };
         check("<invoke name=\"Bash\">", Element::CallOpen(Family::Invoke, "Bash".into()));
@@ -359,11 +369,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_is_seen_at_once() {
+    fn invalid_tags_are_rejected_at_once() {
         for text in ["< a", "<=", "<a=\n", "<invoke name=x/", "<a b ", "<<", "<a\n", "<|x"] {
             let text = format!("{text}!");
-            assert_eq!(tag(&text, End::More), Lex::Absent, "{text}");
+            assert_eq!(tag(&text, InputEnd::More), Lex::Absent, "{text}");
         }
-        assert_eq!(tag(&format!("<parameter name=\"{}", "x".repeat(MAX_TAG)), End::More), Lex::Absent);
+        assert_eq!(tag(&format!("<parameter name=\"{}", "x".repeat(MAX_TAG)), InputEnd::More), Lex::Absent);
     }
 }

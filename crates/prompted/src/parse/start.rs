@@ -1,14 +1,14 @@
-//! Where calls begin: after a trigger any of the known syntaxes, otherwise nothing (P4, P22, P23, P31).
+//! Recognises the start of a call: any known syntax after a trigger, nothing elsewhere (P4, P22, P23, P31).
 
-use super::judge::{MAX_LOOKAHEAD, WRAPPERS};
-use super::lex::{DSML, Element, End, Family, Lex, OPENING, Spelling, tag, word};
+use super::judge::{WRAPPERS, lookahead};
+use super::lex::{DSML, Element, Family, InputEnd, Lex, OPENING, Spelling, match_literal, tag};
 use crate::plan::Rules;
 
-/// The first thing of a call, or what may stand before it.
+/// The start of a call, or something that may precede it.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Start {
-    /// `<invoke name="…">` and its kin.
-    Tagged(Opening),
+pub(crate) enum CallStart {
+    /// `<invoke name="…">` or an equivalent tag.
+    Tagged(CallTag),
     /// `<function_call><tool>NAME</tool><args_json>`: the arguments follow as JSON.
     Arguments {
         name: String,
@@ -16,14 +16,14 @@ pub(crate) enum Start {
     },
     /// `{"name": …}`, alone or in an array.
     Json,
-    /// A tag or fence that means nothing.
+    /// A tag or fence without meaning.
     Wrapper(usize),
     Trigger(usize),
 }
 
-/// A call's opening tag.
+/// The opening tag of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Opening {
+pub(crate) struct CallTag {
     pub(crate) name: String,
     pub(crate) family: Family,
     pub(crate) spelling: Spelling,
@@ -31,14 +31,11 @@ pub(crate) struct Opening {
     pub(crate) is_empty: bool,
 }
 
-/// What a text that begins with no space begins with.
-pub(crate) fn start(rest: &str, rules: &Rules, end: End) -> Lex<Start> {
-    let visible = &rest[..rest.floor_char_boundary(MAX_LOOKAHEAD)];
-    let end = if visible.len() < rest.len() { End::Limit } else { end };
-    match rules.trigger.as_deref().map_or(Lex::Absent, |trigger| word(visible, trigger, end)) {
-        Lex::Found(()) => {
-            return Lex::Found(Start::Trigger(rules.trigger.as_ref().map_or(0, String::len)));
-        }
+/// Recognises the start of a call in a text that does not start with whitespace.
+pub(crate) fn call_start(rest: &str, rules: &Rules, end: InputEnd) -> Lex<CallStart> {
+    let (visible, end) = lookahead(rest, end);
+    match match_trigger(visible, rules, end) {
+        Lex::Found(len) => return Lex::Found(CallStart::Trigger(len)),
         Lex::Wait => return Lex::Wait,
         Lex::Absent => {}
     }
@@ -51,14 +48,20 @@ pub(crate) fn start(rest: &str, rules: &Rules, end: End) -> Lex<Start> {
     }
 }
 
-fn tagged(visible: &str, end: End) -> Lex<Start> {
+/// The trigger at the start of a text, by its length.
+pub(crate) fn match_trigger(text: &str, rules: &Rules, end: InputEnd) -> Lex<usize> {
+    let Some(trigger) = &rules.trigger else { return Lex::Absent };
+    match_literal(text, trigger, end).map(|()| trigger.len())
+}
+
+fn tagged(visible: &str, end: InputEnd) -> Lex<CallStart> {
     let tag = match tag(visible, end) {
         Lex::Wait => return Lex::Wait,
         Lex::Absent => return Lex::Absent,
         Lex::Found(tag) => tag,
     };
     match tag.element {
-        Element::CallOpen(family, name) => Lex::Found(Start::Tagged(Opening {
+        Element::CallOpen(family, name) => Lex::Found(CallStart::Tagged(CallTag {
             name: name.into_owned(),
             family,
             spelling: tag.spelling,
@@ -67,9 +70,9 @@ fn tagged(visible: &str, end: End) -> Lex<Start> {
         })),
         Element::Open("function_call") => toolify(visible, tag.len, end),
         Element::Open(name) | Element::Close(name) if WRAPPERS.contains(&name) => {
-            Lex::Found(Start::Wrapper(tag.len))
+            Lex::Found(CallStart::Wrapper(tag.len))
         }
-        Element::Close("args_json" | "args") => Lex::Found(Start::Wrapper(tag.len)),
+        Element::Close("args_json" | "args") => Lex::Found(CallStart::Wrapper(tag.len)),
         Element::CallClose(_)
         | Element::ParameterOpen(..)
         | Element::ParameterClose
@@ -79,8 +82,8 @@ fn tagged(visible: &str, end: End) -> Lex<Start> {
     }
 }
 
-/// Toolify's form, up to where the JSON begins.
-fn toolify(visible: &str, from: usize, end: End) -> Lex<Start> {
+/// Toolify's format, up to the start of the JSON.
+fn toolify(visible: &str, from: usize, end: InputEnd) -> Lex<CallStart> {
     let mut scan = Scan { rest: &visible[from..], end };
     let header = (|| {
         scan.expect("<tool>")?;
@@ -93,25 +96,22 @@ fn toolify(visible: &str, from: usize, end: End) -> Lex<Start> {
         Ok(name.trim().to_owned())
     })();
     match header {
-        Ok(name) => Lex::Found(Start::Arguments { name, len: visible.len() - scan.rest.len() }),
-        // A wrapper of something else.
-        Err(Lex::Absent) => Lex::Found(Start::Wrapper(from)),
-        Err(other) => match other {
-            Lex::Wait => Lex::Wait,
-            Lex::Absent | Lex::Found(()) => Lex::Absent,
-        },
+        Ok(name) => Lex::Found(CallStart::Arguments { name, len: visible.len() - scan.rest.len() }),
+        Err(Lex::Wait) => Lex::Wait,
+        // A wrapper with other content.
+        Err(Lex::Absent | Lex::Found(())) => Lex::Found(CallStart::Wrapper(from)),
     }
 }
 
 struct Scan<'t> {
     rest: &'t str,
-    end: End,
+    end: InputEnd,
 }
 
 impl<'t> Scan<'t> {
     fn expect(&mut self, literal: &str) -> Result<(), Lex<()>> {
         let trimmed = self.rest.trim_start();
-        match word(trimmed, literal, self.end) {
+        match match_literal(trimmed, literal, self.end) {
             Lex::Found(()) => {
                 self.rest = &trimmed[literal.len()..];
                 Ok(())
@@ -120,7 +120,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// True where the literal is there.
+    /// True if the literal is present.
     fn optional(&mut self, literal: &str) -> Result<bool, Lex<()>> {
         match self.expect(literal) {
             Ok(()) => Ok(true),
@@ -136,88 +136,87 @@ impl<'t> Scan<'t> {
                 self.rest = &self.rest[at..];
                 Ok(found)
             }
-            None if self.end == End::More => Err(Lex::Wait),
+            None if self.end == InputEnd::More => Err(Lex::Wait),
             None => Err(Lex::Absent),
         }
     }
 }
 
-/// Whether an answer that is over stopped inside what would have become the start of a call (P28). Where the model was
-/// cut off every unfinished tag may have become one; where it stopped by itself only one that begins like a call.
-pub(crate) fn is_cut_start(rest: &str, rules: &Rules, end: End) -> bool {
-    let undecided = start(rest, rules, End::More) == Lex::Wait;
+/// Whether a finished answer ended inside the start of a call (P28). If the model was cut off, any unfinished
+/// tag may have become a call; if it stopped by itself, only one that starts like a call.
+pub(crate) fn is_cut_start(rest: &str, rules: &Rules, end: InputEnd) -> bool {
+    let undecided = call_start(rest, rules, InputEnd::More) == Lex::Wait;
     match end {
-        End::More | End::Limit => false,
-        End::Cut => undecided,
-        End::Clean => undecided && begins_like_call(rest, rules),
+        InputEnd::More | InputEnd::Limit => false,
+        InputEnd::Cut => undecided,
+        InputEnd::Clean => undecided && begins_like_call(rest, rules),
     }
 }
 
 fn begins_like_call(rest: &str, rules: &Rules) -> bool {
     let trigger = rules.trigger.as_deref().is_some_and(|trigger| trigger.starts_with(rest));
     let Some(tag) = rest.strip_prefix(OPENING) else { return trigger || rest.starts_with(['{', '[']) };
-    let spelt = DSML.iter().find_map(|mark| tag.strip_prefix(mark)).unwrap_or(tag);
-    let ended = spelt.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-    let mut openings = WRAPPERS.into_iter().chain(["invoke", "function"]);
-    let known = openings.any(|name| match ended {
-        Some(len) => name == &spelt[..len],
-        None => name.starts_with(spelt),
+    let name = DSML.iter().find_map(|mark| tag.strip_prefix(mark)).unwrap_or(tag);
+    let name_end = name.find(|character: char| !character.is_ascii_alphanumeric() && character != '_');
+    let mut known_names = WRAPPERS.into_iter().chain(["invoke", "function"]);
+    let known = known_names.any(|known| match name_end {
+        Some(len) => known == &name[..len],
+        None => known.starts_with(name),
     });
     known || trigger || DSML.iter().any(|mark| mark.starts_with(tag))
 }
 
-fn next_is(visible: &str, wanted: char, end: End) -> Lex<Start> {
+fn next_is(visible: &str, expected: char, end: InputEnd) -> Lex<CallStart> {
     match visible[1..].trim_start().chars().next() {
-        Some(letter) if letter == wanted => Lex::Found(Start::Json),
-        None if end == End::More => Lex::Wait,
+        Some(character) if character == expected => Lex::Found(CallStart::Json),
+        None if end == InputEnd::More => Lex::Wait,
         Some(_) | None => Lex::Absent,
     }
 }
 
-/// A fence's line: some models fence what comes after the trigger.
-fn fence(visible: &str, end: End) -> Lex<Start> {
-    match word(visible, "```", end) {
+/// The first line of a code fence: some models fence what follows the trigger.
+fn fence(visible: &str, end: InputEnd) -> Lex<CallStart> {
+    match match_literal(visible, "```", end) {
         Lex::Wait => Lex::Wait,
         Lex::Absent => Lex::Absent,
         Lex::Found(()) => match visible.find('\n') {
-            Some(line) => Lex::Found(Start::Wrapper(line)),
-            None if end == End::More => Lex::Wait,
-            None => Lex::Found(Start::Wrapper(visible.len())),
+            Some(line) => Lex::Found(CallStart::Wrapper(line)),
+            None if end == InputEnd::More => Lex::Wait,
+            None => Lex::Found(CallStart::Wrapper(visible.len())),
         },
     }
 }
 
-/// What stands after a trigger at the start of a line.
+/// What follows a trigger at the start of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AfterTrigger {
-    /// A call, or prose on the next line before one.
+    /// A call, or prose on the next line that may precede one.
     Call,
-    /// The trigger is only mentioned.
+    /// The trigger is only mentioned in prose.
     Mention,
     Wait,
 }
 
-/// P4: a trigger opens calls if a call follows it, or at least its line ends.
-pub(crate) fn after_trigger(rest: &str, rules: &Rules, end: End) -> AfterTrigger {
-    let visible = &rest[..rest.floor_char_boundary(MAX_LOOKAHEAD)];
-    let end = if visible.len() < rest.len() { End::Limit } else { end };
+/// P4: a trigger starts calls if a call follows it, or if at least its line ends.
+pub(crate) fn after_trigger(rest: &str, rules: &Rules, end: InputEnd) -> AfterTrigger {
+    let (visible, end) = lookahead(rest, end);
     let trimmed = visible.trim_start();
     let line_ended = visible[..visible.len() - trimmed.len()].contains('\n');
-    let loose = if rules.is_strict() || !line_ended { AfterTrigger::Mention } else { AfterTrigger::Call };
+    let otherwise = if rules.is_strict() || !line_ended { AfterTrigger::Mention } else { AfterTrigger::Call };
     if trimmed.is_empty() {
         return match end {
-            End::More => AfterTrigger::Wait,
-            End::Limit => loose,
-            End::Clean | End::Cut if rules.is_strict() => AfterTrigger::Mention,
-            End::Clean | End::Cut => AfterTrigger::Call,
+            InputEnd::More => AfterTrigger::Wait,
+            InputEnd::Limit => otherwise,
+            InputEnd::Clean | InputEnd::Cut if rules.is_strict() => AfterTrigger::Mention,
+            InputEnd::Clean | InputEnd::Cut => AfterTrigger::Call,
         };
     }
     if !rules.is_strict() && is_cut_start(trimmed, rules, end) {
         return AfterTrigger::Call;
     }
-    match start(trimmed, rules, end) {
+    match call_start(trimmed, rules, end) {
         Lex::Found(_) => AfterTrigger::Call,
         Lex::Wait => AfterTrigger::Wait,
-        Lex::Absent => loose,
+        Lex::Absent => otherwise,
     }
 }

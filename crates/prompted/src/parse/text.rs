@@ -1,36 +1,36 @@
-//! Prose: streams at once, and holds only the start of a line that may become a trigger, a fence or a reasoning tag
-//! (P1 to P6).
+//! Prose: forwarded at once, except for the start of a line that may become a trigger, a code fence or a
+//! reasoning tag (P1 to P6).
 
-use super::judge::is_slip;
-use super::lex::{Element, End, Lex, tag, word};
-use super::start::{AfterTrigger, Start, after_trigger, is_cut_start, start};
+use super::judge::is_misspelled_tag;
+use super::lex::{Element, InputEnd, Lex, match_literal, tag};
+use super::start::{AfterTrigger, CallStart, after_trigger, call_start, is_cut_start, match_trigger};
 use super::{MAX_STAGED, Parser, Piece, State, Step, push_text};
 use crate::fault::Fault;
 use crate::options::{AfterCalls, ReasoningTag};
 use crate::recovery::{Recovery, Truncation};
 use crate::trigger::TRIGGER_OPENING;
 
-/// A line indented further is not looked at.
+/// Lines with more indentation are prose.
 const MAX_INDENT: usize = 32;
-/// A fence's first line is not longer.
+/// The maximum length of the first line of a code fence.
 const MAX_FENCE_LINE: usize = 120;
-/// How many bytes of prose after a trigger may come before its call (P23).
+/// The maximum number of bytes of prose between a trigger and its call (P23).
 const MAX_SEEK: usize = 4_000;
-/// How much reasoning is remembered in case the answer is in it (P3).
-const MAX_THOUGHT: usize = 1024 * 1024;
+/// The maximum size of reasoning that is kept in case it contains the answer (P3).
+const MAX_REASONING: usize = 1024 * 1024;
 
-/// Where in the prose the reader is. This is state of the stream, not of what happens to be visible (P5).
+/// The position in the prose. It belongs to the whole stream, not to the visible text (P5).
 #[derive(Clone, Debug)]
-pub(crate) struct Prose {
+pub(crate) struct ProseState {
     pub(crate) at_line_start: bool,
     fence: Option<Fence>,
-    /// How much further a call may come without another trigger (P23).
+    /// How many more bytes a call without another trigger may follow in (P23).
     seek: usize,
-    /// Spaces after reasoning belong to neither side.
+    /// Whitespace after reasoning is dropped.
     skip_spaces: bool,
 }
 
-impl Default for Prose {
+impl Default for ProseState {
     fn default() -> Self {
         Self { at_line_start: true, fence: None, seek: 0, skip_spaces: false }
     }
@@ -42,23 +42,24 @@ struct Fence {
     len: usize,
 }
 
-/// What a line begins with.
+/// What a line starts with.
 enum Line {
     Wait,
     Plain,
-    /// Up to and with the trigger, or up to where the end of the answer cut what would have begun calls.
+    /// The length up to the end of the trigger, or up to a trigger or call that the end of the answer
+    /// truncated.
     Trigger(usize),
-    /// Up to where a call without a trigger of its own begins.
+    /// The length up to a call without its own trigger.
     Call(usize),
     Think(usize, ReasoningTag),
     FenceOpen(Fence),
     FenceClose,
-    /// A fence whose first content is the trigger.
+    /// A code fence that starts with the trigger.
     FencedTrigger,
 }
 
 impl Parser {
-    pub(super) fn step_text(&mut self, end: End, out: &mut Vec<Piece>) -> Step {
+    pub(super) fn step_text(&mut self, end: InputEnd, out: &mut Vec<Piece>) -> Step {
         self.state = State::Text;
         if self.prose.skip_spaces {
             let rest = self.rest();
@@ -77,7 +78,7 @@ impl Parser {
         if self.rest().is_empty() {
             return Step::Stop;
         }
-        // The line end before a trigger belongs to the trigger, so it waits for what the next line begins with.
+        // The newline before a trigger is part of the trigger, so it waits for the start of the next line.
         let separator = usize::from(!self.prose.at_line_start);
         let line = self.line(&self.rest()[separator..], end);
         self.enter_line(line, separator, out)
@@ -89,7 +90,7 @@ impl Parser {
             Line::Plain => {
                 self.text(separator, out);
                 self.prose.at_line_start = false;
-                // An empty line is followed by another line start.
+                // The next line of an empty line needs the same check.
                 return Step::Again;
             }
             Line::FenceOpen(fence) => {
@@ -107,7 +108,7 @@ impl Parser {
                 self.consume(separator + len);
                 self.prose.seek = 0;
                 self.prose.at_line_start = false;
-                self.calls_before = self.calls;
+                self.calls_at_trigger = self.calls;
                 self.state = State::Calls;
             }
             Line::Call(len) => {
@@ -116,7 +117,7 @@ impl Parser {
                 let recovery =
                     if self.prose.seek > 0 { Recovery::ProseAfterTrigger } else { Recovery::Markerless };
                 self.recover(recovery);
-                self.calls_before = self.calls;
+                self.calls_at_trigger = self.calls;
                 self.state = State::Calls;
             }
             Line::Think(len, tag) => {
@@ -131,29 +132,27 @@ impl Parser {
         Step::Again
     }
 
-    /// What the line that begins here is. `rest` may be empty.
-    fn line(&self, rest: &str, end: End) -> Line {
+    /// Classifies the line at the start of `rest`, which may be empty.
+    fn line(&self, rest: &str, end: InputEnd) -> Line {
         let line = rest.trim_start_matches([' ', '\t']);
         let indent = rest.len() - line.len();
         if indent > MAX_INDENT || line.starts_with('\n') {
             return Line::Plain;
         }
         if line.is_empty() {
-            return if end == End::More { Line::Wait } else { Line::Plain };
+            return if end == InputEnd::More { Line::Wait } else { Line::Plain };
         }
         if let Some(fence) = self.prose.fence {
             return fence_close(line, fence, end);
         }
         let mut wait = false;
-        if let Some(trigger) = &self.rules.trigger {
-            match word(line, trigger, end) {
-                Lex::Found(()) => return self.trigger_line(indent, &line[trigger.len()..], end),
-                Lex::Wait => wait = true,
-                Lex::Absent => {}
-            }
+        match match_trigger(line, &self.rules, end) {
+            Lex::Found(len) => return self.trigger_line(indent + len, &line[len..], end),
+            Lex::Wait => wait = true,
+            Lex::Absent => {}
         }
         for tag in &self.rules.options.reasoning_tags {
-            match word(line, &tag.open, end) {
+            match match_literal(line, &tag.open, end) {
                 Lex::Found(()) => return Line::Think(indent + tag.open.len(), tag.clone()),
                 Lex::Wait => wait = true,
                 Lex::Absent => {}
@@ -170,24 +169,26 @@ impl Parser {
         if wait { Line::Wait } else { self.fence_open(line, end) }
     }
 
-    /// P28: the answer ended inside a trigger, or inside the first tag of the call that its trigger announced.
-    fn is_cut_line(&self, line: &str, end: End) -> bool {
+    /// P28: true if the answer ended inside a trigger, or inside the first tag of the call after one.
+    fn is_cut_line(&self, line: &str, end: InputEnd) -> bool {
         let trigger = self.rules.trigger.as_deref().filter(|_| !self.rules.is_strict());
-        let Some(trigger) = trigger.filter(|_| matches!(end, End::Clean | End::Cut)) else { return false };
+        let Some(trigger) = trigger.filter(|_| matches!(end, InputEnd::Clean | InputEnd::Cut)) else {
+            return false;
+        };
         let announced = self.prose.seek > 0 && is_cut_start(line, &self.rules, end);
         announced || (line.len() >= TRIGGER_OPENING.len() && trigger.starts_with(line))
     }
 
-    fn trigger_line(&self, indent: usize, after: &str, end: End) -> Line {
+    fn trigger_line(&self, len: usize, after: &str, end: InputEnd) -> Line {
         match after_trigger(after, &self.rules, end) {
             AfterTrigger::Wait => Line::Wait,
             AfterTrigger::Mention => Line::Plain,
-            AfterTrigger::Call => Line::Trigger(indent + self.rules.trigger.as_ref().map_or(0, String::len)),
+            AfterTrigger::Call => Line::Trigger(len),
         }
     }
 
-    /// P6, P23: a call that stands here without a trigger right before it.
-    fn bare_call(&self, line: &str, end: End) -> Lex<()> {
+    /// P6, P23: whether the line starts a call without its own trigger.
+    fn bare_call(&self, line: &str, end: InputEnd) -> Lex<()> {
         let seeking = self.prose.seek > 0;
         if self.rules.trigger.is_none() || !(seeking || self.rules.markerless.is_on()) {
             return Lex::Absent;
@@ -196,13 +197,12 @@ impl Parser {
             Lex::Wait => Lex::Wait,
             Lex::Absent => Lex::Absent,
             Lex::Found(tag) => match &tag.element {
-                Element::CallOpen(_, name) if self.rules.knows(name) => Lex::Found(()),
-                Element::Open(_) if seeking => match start(line, &self.rules, end) {
-                    Lex::Found(Start::Wrapper(_) | Start::Arguments { .. }) => Lex::Found(()),
+                Element::CallOpen(_, name) if self.rules.knows_tool(name) => Lex::Found(()),
+                Element::Open(_) if seeking => match call_start(line, &self.rules, end) {
+                    Lex::Found(CallStart::Wrapper(_) | CallStart::Arguments { .. }) => Lex::Found(()),
                     Lex::Wait => Lex::Wait,
-                    Lex::Found(Start::Tagged(_) | Start::Json | Start::Trigger(_)) | Lex::Absent => {
-                        Lex::Absent
-                    }
+                    Lex::Found(CallStart::Tagged(_) | CallStart::Json | CallStart::Trigger(_))
+                    | Lex::Absent => Lex::Absent,
                 },
                 Element::CallOpen(..)
                 | Element::CallClose(_)
@@ -215,11 +215,11 @@ impl Parser {
         }
     }
 
-    /// P5
-    fn fence_open(&self, line: &str, end: End) -> Line {
+    /// P5: whether the line opens a code fence.
+    fn fence_open(&self, line: &str, end: InputEnd) -> Line {
         let Some(mark @ ('`' | '~')) = line.chars().next() else { return Line::Plain };
         let run = line.len() - line.trim_start_matches(mark).len();
-        if run == line.len() && end == End::More && run <= MAX_FENCE_LINE {
+        if run == line.len() && end == InputEnd::More && run <= MAX_FENCE_LINE {
             return Line::Wait;
         }
         if run < 3 {
@@ -227,26 +227,26 @@ impl Parser {
         }
         let fence = Line::FenceOpen(Fence { mark, len: run });
         let Some(line_end) = line.find('\n').filter(|at| *at <= MAX_FENCE_LINE) else {
-            return if end == End::More && line.len() <= MAX_FENCE_LINE { Line::Wait } else { fence };
+            return if end == InputEnd::More && line.len() <= MAX_FENCE_LINE { Line::Wait } else { fence };
         };
         if mark == '`' && line[run..line_end].contains('`') {
             return Line::Plain;
         }
-        let Some(trigger) = self.rules.trigger.as_ref().filter(|_| self.fenced_calls_run()) else {
+        if !self.fenced_calls_run() {
             return fence;
-        };
+        }
         let content = &line[line_end + 1..];
         let first = content.trim_start();
         if content.len() - first.len() > MAX_INDENT {
             return fence;
         }
         if first.is_empty() {
-            return if end == End::More { Line::Wait } else { fence };
+            return if end == InputEnd::More { Line::Wait } else { fence };
         }
-        match word(first, trigger, end) {
+        match match_trigger(first, &self.rules, end) {
             Lex::Wait => Line::Wait,
             Lex::Absent => fence,
-            Lex::Found(()) => match after_trigger(&first[trigger.len()..], &self.rules, end) {
+            Lex::Found(len) => match after_trigger(&first[len..], &self.rules, end) {
                 AfterTrigger::Wait => Line::Wait,
                 AfterTrigger::Mention => fence,
                 AfterTrigger::Call => Line::FencedTrigger,
@@ -255,25 +255,26 @@ impl Parser {
     }
 
     fn fenced_calls_run(&self) -> bool {
-        self.rules.options.calls_in_fence.is_on() && !self.rules.is_strict()
+        let rules = &self.rules;
+        rules.trigger.is_some() && rules.options.calls_in_fence.is_on() && !rules.is_strict()
     }
 
-    /// Everything is kept until the answer ends: only then is it known whether the fence ended it.
-    pub(super) fn step_fenced(&mut self, mut held: String, out: &mut Vec<Piece>) -> Step {
-        held.push_str(self.rest());
+    /// Buffers everything until the answer ends: only then is it known whether the fence ends the answer.
+    pub(super) fn step_fenced(&mut self, mut buffered: String, out: &mut Vec<Piece>) -> Step {
+        buffered.push_str(self.rest());
         self.consume(self.rest().len());
-        if held.len() > MAX_STAGED {
-            self.produced = true;
-            push_text(&held, out);
+        if buffered.len() > MAX_STAGED {
+            self.has_output = true;
+            push_text(&buffered, out);
             self.state = State::Inert;
         } else {
-            self.state = State::Fenced(held);
+            self.state = State::Fenced(buffered);
         }
         Step::Stop
     }
 
-    /// P2: what is rehearsed in reasoning does not run.
-    pub(super) fn step_think(&mut self, close: String, end: End, out: &mut Vec<Piece>) -> Step {
+    /// P2: calls inside reasoning do not run.
+    pub(super) fn step_think(&mut self, close: String, end: InputEnd, out: &mut Vec<Piece>) -> Step {
         let Some(at) = memchr::memchr(b'<', self.rest().as_bytes()) else {
             let len = self.rest().len();
             self.reasoning(len, out);
@@ -281,10 +282,10 @@ impl Parser {
             return Step::Stop;
         };
         self.reasoning(at, out);
-        match word(self.rest(), &close, end) {
+        match match_literal(self.rest(), &close, end) {
             Lex::Found(()) => {
                 self.consume(close.len());
-                self.thought = self.thought.as_ref().map(|_| String::new());
+                self.reasoning_text = self.reasoning_text.as_ref().map(|_| String::new());
                 self.prose.at_line_start = true;
                 self.prose.skip_spaces = true;
                 self.state = State::Text;
@@ -306,7 +307,7 @@ impl Parser {
             return;
         }
         let text = self.buffer[self.position..self.position + len].to_owned();
-        self.remember_thought(&text);
+        self.remember_reasoning(&text);
         match out.last_mut() {
             Some(Piece::Reasoning(last)) => last.push_str(&text),
             _ => out.push(Piece::Reasoning(text)),
@@ -314,26 +315,27 @@ impl Parser {
         self.position += len;
     }
 
-    pub(super) fn remember_thought(&mut self, text: &str) {
-        if let Some(thought) = &mut self.thought {
-            thought.push_str(text);
-            if thought.len() > MAX_THOUGHT {
-                self.thought = None;
+    pub(super) fn remember_reasoning(&mut self, text: &str) {
+        if let Some(reasoning) = &mut self.reasoning_text {
+            reasoning.push_str(text);
+            if reasoning.len() > MAX_REASONING {
+                self.reasoning_text = None;
             }
         }
     }
 
-    /// P23: no call here; the prose is text and the next call needs no other trigger. P27: after calls it is the tail.
+    /// Leaves the calls. P23: before the first call, prose is text, and the next call needs no second trigger.
+    /// P27: after a call, prose is the tail.
     pub(super) fn leave_calls(&mut self, spaces: usize, out: &mut Vec<Piece>) -> Step {
-        if self.calls == self.calls_before {
+        if self.calls == self.calls_at_trigger {
             self.consume(spaces);
-            if is_slip(self.rest()) {
-                // A call with a slip in its first tag: all of it is text, and so is what follows.
-                self.blame(Fault::BrokenTag);
-                self.refuse("", out);
+            if is_misspelled_tag(self.rest()) {
+                // The first tag of the call is misspelled: the call and everything after it is text.
+                self.record_fault(Fault::MalformedTag);
+                self.reject_call("", out);
                 return Step::Again;
             }
-            if self.produced {
+            if self.has_output {
                 push_text("\n", out);
             }
             self.recover(Recovery::ProseAfterTrigger);
@@ -343,8 +345,8 @@ impl Parser {
             return Step::Again;
         }
         self.stage = None;
-        if is_slip(&self.rest()[spaces..]) && !self.rest()[spaces..].starts_with("</") {
-            // The calls before it stay, but that one more was meant is not hidden.
+        if is_misspelled_tag(&self.rest()[spaces..]) && !self.rest()[spaces..].starts_with("</") {
+            // Keeps the calls before it, but reports that another call was intended.
             self.truncation = Some(Truncation::Malformed);
             self.state = State::Tail;
             return Step::Again;
@@ -352,7 +354,7 @@ impl Parser {
         match self.rules.options.after_calls {
             AfterCalls::Stop => self.state = State::Tail,
             AfterCalls::Text => {
-                // One line end closes the line of the call; the rest is the text's own.
+                // The first newline ends the line of the call; the rest belongs to the text.
                 let separator = usize::from(self.rest().starts_with('\n'));
                 self.consume(separator);
                 self.text(spaces - separator, out);
@@ -364,10 +366,10 @@ impl Parser {
     }
 }
 
-fn fence_close(line: &str, fence: Fence, end: End) -> Line {
+fn fence_close(line: &str, fence: Fence, end: InputEnd) -> Line {
     let rest = line.trim_start_matches(fence.mark);
     let run = line.len() - rest.len();
-    if run == line.len() && end == End::More && run <= MAX_FENCE_LINE {
+    if run == line.len() && end == InputEnd::More && run <= MAX_FENCE_LINE {
         return Line::Wait;
     }
     if run < fence.len {
@@ -380,7 +382,7 @@ fn fence_close(line: &str, fence: Fence, end: End) -> Line {
     match after.chars().next() {
         Some('\n') => Line::FenceClose,
         Some(_) => Line::Plain,
-        None if end == End::More => Line::Wait,
+        None if end == InputEnd::More => Line::Wait,
         None => Line::FenceClose,
     }
 }

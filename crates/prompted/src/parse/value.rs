@@ -1,36 +1,36 @@
-//! The inside of a parameter: text up to a tag that [`judge`](super::judge) takes for its end, or a CDATA section
-//! (P11, P12, P20).
+//! The parser inside a parameter: text up to the tag that ends it, as decided by [`judge`](super::judge), or
+//! CDATA sections (P11, P12, P20).
 
 use super::call::Call;
-use super::judge::{Close, Level, Nested, Nesting, Scene, Verdict};
-use super::lex::{End, Lex, Spelling, tag, word};
+use super::judge::{Level, Nested, NestingChange, ValueClose, ValueContext, Verdict};
+use super::lex::{InputEnd, Lex, Spelling, match_literal, tag};
 use super::{Parser, Piece, State, Step};
 use crate::recovery::Truncation;
 use crate::schema::Parameter;
-use crate::value::{Closed, Encoder, Ending, Markup};
+use crate::value::{CloseKind, CloseOutcome, Encoder, Markup};
 
 const CDATA_OPEN: &str = "<![CDATA[";
 const CDATA_CLOSE: &str = "]]>";
-/// How many spaces may stand around a CDATA section.
-const MAX_SPACES: usize = 64;
+/// The maximum amount of whitespace around a CDATA section.
+const MAX_CDATA_SPACES: usize = 64;
 
-/// A value that is being read.
+/// A value that is being parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     parameter: Parameter,
-    /// The parameter as the model wrote it.
+    /// The parameter's name as the model wrote it.
     written: String,
     markup: Markup,
     body: Body,
     nest: Vec<Nested>,
     at_line_start: bool,
-    holds_close: bool,
+    saw_stray_close: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Body {
-    /// Before the first character that tells text and CDATA apart.
-    Ahead,
+    /// Before the text is long enough to tell whether it is CDATA.
+    Undecided,
     Text(Encoder),
     Cdata(Encoder),
 }
@@ -41,33 +41,33 @@ impl Value {
             parameter,
             written,
             markup,
-            body: Body::Ahead,
+            body: Body::Undecided,
             nest: Vec::new(),
             at_line_start: false,
-            holds_close: false,
+            saw_stray_close: false,
         }
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         match &self.body {
-            Body::Ahead => 0,
-            Body::Text(encoder) | Body::Cdata(encoder) => encoder.waiting(),
+            Body::Undecided => 0,
+            Body::Text(encoder) | Body::Cdata(encoder) => encoder.buffered_bytes(),
         }
     }
 
-    fn nest(&mut self, nesting: Nesting) {
+    fn nest(&mut self, nesting: NestingChange) {
         match nesting {
-            Nesting::Keep => {}
-            // A closing tag that fits no open example shows that there is none, only mentions.
-            Nesting::StrayClose => {
-                self.holds_close = true;
+            NestingChange::Keep => {}
+            // A closing tag without an open example shows that the opening tags before it were only mentioned.
+            NestingChange::StrayClose => {
+                self.saw_stray_close = true;
                 self.nest.clear();
             }
-            Nesting::Push(nested) => self.nest.push(nested),
-            Nesting::PopParameter => {
+            NestingChange::Push(nested) => self.nest.push(nested),
+            NestingChange::PopParameter => {
                 self.nest.pop();
             }
-            Nesting::PopCall => {
+            NestingChange::PopCall => {
                 let call = self.nest.iter().rposition(|nested| nested.level == Level::Call);
                 self.nest.truncate(call.unwrap_or_default());
             }
@@ -86,17 +86,17 @@ impl Parser {
         &mut self,
         mut call: Box<Call>,
         mut value: Box<Value>,
-        end: End,
+        end: InputEnd,
         out: &mut Vec<Piece>,
     ) -> Step {
         let mut json = String::new();
-        let outcome = match &mut value.body {
-            Body::Ahead => self.value_ahead(&call, &value, end),
+        let step = match &mut value.body {
+            Body::Undecided => self.value_undecided(&call, &value, end),
             Body::Text(_) => self.value_text(&mut call, &mut value, end, &mut json),
             Body::Cdata(_) => self.value_cdata(&mut call, &mut value, end, &mut json),
         };
-        match outcome {
-            Outcome::Begin(body, len) => {
+        match step {
+            ValueStep::Begin(body, len) => {
                 self.consume(len);
                 value.body = body;
                 if let Body::Text(encoder) | Body::Cdata(encoder) = &mut value.body {
@@ -106,7 +106,7 @@ impl Parser {
                 self.state = State::Value(call, value);
                 Step::Again
             }
-            Outcome::Wait => {
+            ValueStep::Wait => {
                 self.emit(Piece::Arguments(json), out);
                 if value.is_too_large() {
                     self.cut(Truncation::TooLarge, out);
@@ -115,19 +115,19 @@ impl Parser {
                 }
                 Step::Stop
             }
-            Outcome::Broken => {
+            ValueStep::Broken => {
                 self.emit(Piece::Arguments(json), out);
                 self.cut(Truncation::Malformed, out);
                 Step::Again
             }
-            Outcome::Close(close) => {
+            ValueStep::Close(close) => {
                 self.consume(close.len);
                 close.recovery.into_iter().for_each(|recovery| self.recover(recovery));
                 let Value { parameter, body, .. } = *value;
                 if let Body::Text(encoder) | Body::Cdata(encoder) = body {
-                    let closed = encoder.close(close.ending, &mut call.writer, &mut json);
+                    let closed = encoder.close(close.kind, &mut call.writer, &mut json);
                     self.emit(Piece::Arguments(json), out);
-                    if matches!(&closed, Closed::Unreadable(text) if holds_markup(text)) {
+                    if matches!(&closed, CloseOutcome::Unreadable(text) if holds_markup(text)) {
                         self.cut(Truncation::Malformed, out);
                         return Step::Again;
                     }
@@ -139,51 +139,60 @@ impl Parser {
         }
     }
 
-    /// `<parameter name="x"/>`.
+    /// Handles `<parameter name="x"/>`.
     pub(super) fn empty_value(&mut self, out: &mut Vec<Piece>) {
         let State::Value(mut call, value) = std::mem::replace(&mut self.state, State::Tail) else { return };
         let mut json = String::new();
         let encoder = value.encoder(&call, value.markup);
-        let closed = encoder.close(Ending::Tag, &mut call.writer, &mut json);
+        let closed = encoder.close(CloseKind::Tag, &mut call.writer, &mut json);
         self.emit(Piece::Arguments(json), out);
         self.value_closed(&mut call, value.parameter, closed);
         self.state = State::Invoke(call);
     }
 
-    /// P12: a value is CDATA when it begins with it.
-    fn value_ahead(&self, call: &Call, value: &Value, end: End) -> Outcome {
+    /// P12: a value is CDATA if it starts with a CDATA section.
+    fn value_undecided(&self, call: &Call, value: &Value, end: InputEnd) -> ValueStep {
         let rest = self.rest();
         let trimmed = rest.trim_start();
         let spaces = rest.len() - trimmed.len();
-        let cdata = if spaces > MAX_SPACES { Lex::Absent } else { word(trimmed, CDATA_OPEN, end) };
+        let cdata =
+            if spaces > MAX_CDATA_SPACES { Lex::Absent } else { match_literal(trimmed, CDATA_OPEN, end) };
         match cdata {
-            Lex::Wait => Outcome::Wait,
+            Lex::Wait => ValueStep::Wait,
             Lex::Found(()) => {
                 let markup = if value.markup == Markup::Plain { Markup::Cdata } else { value.markup };
-                Outcome::Begin(Body::Cdata(value.encoder(call, markup)), spaces + CDATA_OPEN.len())
+                ValueStep::Begin(Body::Cdata(value.encoder(call, markup)), spaces + CDATA_OPEN.len())
             }
-            Lex::Absent => Outcome::Begin(Body::Text(value.encoder(call, value.markup)), 0),
+            Lex::Absent => ValueStep::Begin(Body::Text(value.encoder(call, value.markup)), 0),
         }
     }
 
-    fn value_text(&mut self, call: &mut Call, value: &mut Value, end: End, json: &mut String) -> Outcome {
+    fn value_text(
+        &mut self,
+        call: &mut Call,
+        value: &mut Value,
+        end: InputEnd,
+        json: &mut String,
+    ) -> ValueStep {
         loop {
             let rest = self.rest();
             let Some(at) = next_bracket(rest, call.spelling) else {
                 self.value_data(call, value, rest.len(), json);
-                return Outcome::Wait;
+                return ValueStep::Wait;
             };
             self.value_data(call, value, at, json);
             #[cfg(test)]
             {
                 self.scanned += self.rest().len().min(super::judge::MAX_LOOKAHEAD);
             }
-            match self.scene(call, value).judge(self.rest(), end) {
-                Verdict::Wait => return Outcome::Wait,
-                // P28: half a tag at the end of the answer is cut, not misspelt.
-                Verdict::Broken if ends_in_tag(self.rest()) && end != End::More => return Outcome::Wait,
-                Verdict::Close(close) => return Outcome::Close(close),
-                Verdict::Broken => return Outcome::Broken,
+            match self.context(call, value).judge(self.rest(), end) {
+                Verdict::Wait => return ValueStep::Wait,
+                // P28: an incomplete tag at the end of the answer is truncated, not misspelled.
+                Verdict::Broken if ends_in_tag(self.rest()) && end != InputEnd::More => {
+                    return ValueStep::Wait;
+                }
+                Verdict::Close(close) => return ValueStep::Close(close),
+                Verdict::Broken => return ValueStep::Broken,
                 Verdict::Data(len, nesting) => {
                     self.value_data(call, value, len, json);
                     value.nest(nesting);
@@ -192,71 +201,77 @@ impl Parser {
         }
     }
 
-    fn value_cdata(&mut self, call: &mut Call, value: &mut Value, end: End, json: &mut String) -> Outcome {
+    fn value_cdata(
+        &mut self,
+        call: &mut Call,
+        value: &mut Value,
+        end: InputEnd,
+        json: &mut String,
+    ) -> ValueStep {
         loop {
             let rest = self.rest();
             let Some(at) = memchr::memchr(b']', rest.as_bytes()) else {
                 self.value_data(call, value, rest.len(), json);
-                return Outcome::Wait;
+                return ValueStep::Wait;
             };
             self.value_data(call, value, at, json);
             match self.cdata_end(call, value, end) {
-                CdataEnd::Wait => return Outcome::Wait,
+                CdataEnd::Wait => return ValueStep::Wait,
                 CdataEnd::Data(len) => self.value_data(call, value, len, json),
                 CdataEnd::Joined(len) => self.consume(len),
-                CdataEnd::Close(close) => return Outcome::Close(close),
+                CdataEnd::Close(close) => return ValueStep::Close(close),
             }
         }
     }
 
-    /// `]]>` ends a section only before a closing tag or the next section; elsewhere it is text.
-    fn cdata_end(&self, call: &Call, value: &Value, end: End) -> CdataEnd {
+    /// `]]>` ends a section only before a closing tag or another section; elsewhere it is text.
+    fn cdata_end(&self, call: &Call, value: &Value, end: InputEnd) -> CdataEnd {
         let rest = self.rest();
-        match word(rest, CDATA_CLOSE, end) {
+        match match_literal(rest, CDATA_CLOSE, end) {
             Lex::Wait => return CdataEnd::Wait,
             Lex::Absent => return CdataEnd::Data(1),
             Lex::Found(()) => {}
         }
         let after = &rest[CDATA_CLOSE.len()..];
-        match word(after, CDATA_OPEN, end) {
+        match match_literal(after, CDATA_OPEN, end) {
             Lex::Wait => return CdataEnd::Wait,
             Lex::Found(()) => return CdataEnd::Joined(CDATA_CLOSE.len() + CDATA_OPEN.len()),
             Lex::Absent => {}
         }
         let tag = after.trim_start();
         let spaces = after.len() - tag.len();
-        if spaces > MAX_SPACES || (tag.is_empty() && end != End::More) {
+        if spaces > MAX_CDATA_SPACES || (tag.is_empty() && end != InputEnd::More) {
             return CdataEnd::Data(1);
         }
         if tag.is_empty() {
             return CdataEnd::Wait;
         }
-        let mut scene = self.scene(call, value);
-        scene.nest = &[];
-        scene.at_line_start = true;
-        scene.holds_close = false;
-        scene.is_block = false;
-        match scene.judge(tag, end) {
+        let mut context = self.context(call, value);
+        context.nest = &[];
+        context.at_line_start = true;
+        context.saw_stray_close = false;
+        context.is_block = false;
+        match context.judge(tag, end) {
             Verdict::Wait => CdataEnd::Wait,
             Verdict::Data(..) | Verdict::Broken => CdataEnd::Data(1),
-            Verdict::Close(close) => CdataEnd::Close(Close {
+            Verdict::Close(close) => CdataEnd::Close(ValueClose {
                 len: CDATA_CLOSE.len() + spaces + close.len,
-                // Inside a section every character counts.
-                ending: Ending::Tag,
+                // Inside a CDATA section all whitespace belongs to the value.
+                kind: CloseKind::Tag,
                 recovery: close.recovery,
             }),
         }
     }
 
-    fn scene<'s>(&'s self, call: &'s Call, value: &'s Value) -> Scene<'s> {
-        Scene {
+    fn context<'s>(&'s self, call: &'s Call, value: &'s Value) -> ValueContext<'s> {
+        ValueContext {
             rules: &self.rules,
             slots: &call.slots,
             family: call.family,
             parameter: &value.written,
             nest: &value.nest,
             at_line_start: value.at_line_start,
-            holds_close: value.holds_close,
+            saw_stray_close: value.saw_stray_close,
             is_block: value.is_block(),
         }
     }
@@ -274,11 +289,11 @@ impl Parser {
     }
 }
 
-enum Outcome {
+enum ValueStep {
     Begin(Body, usize),
     Wait,
-    Close(Close),
-    /// Two readings are possible, and one of them loses an argument.
+    Close(ValueClose),
+    /// The markup is ambiguous, and one of its readings loses an argument.
     Broken,
 }
 
@@ -286,7 +301,7 @@ enum CdataEnd {
     Wait,
     Data(usize),
     Joined(usize),
-    Close(Close),
+    Close(ValueClose),
 }
 
 impl Value {
@@ -296,29 +311,29 @@ impl Value {
 
     fn is_block(&self) -> bool {
         match &self.body {
-            Body::Ahead => false,
+            Body::Undecided => false,
             Body::Text(encoder) | Body::Cdata(encoder) => encoder.is_block(),
         }
     }
 
     fn is_too_large(&self) -> bool {
         match &self.body {
-            Body::Ahead => false,
+            Body::Undecided => false,
             Body::Text(encoder) | Body::Cdata(encoder) => encoder.is_too_large(),
         }
     }
 }
 
-/// Whether what cannot be read as its type seems to have swallowed parts of the call.
+/// Whether a value that does not match its type seems to contain markup of the call.
 fn holds_markup(text: &str) -> bool {
     ["<parameter", "</parameter", "<invoke", "</invoke"].iter().any(|markup| text.contains(markup))
 }
 
 fn ends_in_tag(text: &str) -> bool {
-    text.rfind('<').is_some_and(|at| tag(&text[at..], End::More) == Lex::Wait)
+    text.rfind('<').is_some_and(|at| tag(&text[at..], InputEnd::More) == Lex::Wait)
 }
 
-/// Where the next tag may begin. Wide brackets count only in a call that was opened with them.
+/// The position of the next possible tag. Wide brackets count only in a call that was opened with them.
 fn next_bracket(text: &str, spelling: Spelling) -> Option<usize> {
     match spelling {
         Spelling::Plain | Spelling::Unquoted | Spelling::Escaped | Spelling::Dsml => {

@@ -1,4 +1,4 @@
-//! Types, members and references of schemas as clients write them.
+//! Types, enum values and references of schemas.
 
 use super::*;
 use serde_json::json;
@@ -9,13 +9,13 @@ fn check(schema: &Value, types: Types, members: &[Value]) {
         "Node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}},
     }});
     let parameters = parameters(&whole);
-    assert_eq!((parameters[0].types, parameters[0].members.as_slice()), (types, members), "{schema}");
+    assert_eq!((parameters[0].types, parameters[0].enum_values.as_slice()), (types, members), "{schema}");
     assert!(parameters[0].required);
     assert!(!parameters[0].schema.to_string().contains("$ref"), "{}", parameters[0].schema);
 }
 
 #[test]
-fn types_come_from_every_way_a_schema_can_say_them() {
+fn types_come_from_every_schema_keyword() {
     check(&json!({"type": "string"}), Types::STRING, &[]);
     check(&json!({"type": ["string", "null"]}), Types::STRING.or(Types::NULL), &[]);
     check(&json!({"type": "string", "default": null}), Types::STRING.or(Types::NULL), &[]);
@@ -43,7 +43,7 @@ fn types_come_from_every_way_a_schema_can_say_them() {
 }
 
 #[test]
-fn tools_without_a_schema_get_theirs_and_others_are_a_loss() {
+fn provider_tools_get_a_built_in_schema_or_are_a_loss() {
     let dialect = toolgate_model::DialectId { name: "anthropic-messages", provider: "anthropic" };
     let provider = |kind: &str, name: &str| {
         let fields = json!({"type": kind, "name": name}).as_object().unwrap().clone();

@@ -1,8 +1,8 @@
-//! Linear time, little held back, and rubbish of every kind: bounded, no call that the model did not make, no panic.
+//! Limits: linear time, little buffering, and malformed text of every kind without panics or invented calls.
 
 use super::*;
 
-/// Nothing of a string waits longer than this, in characters.
+/// The maximum number of characters of a string that may be held back.
 const MAX_HELD_BACK: usize = 300;
 
 fn write(content: &str) -> String {
@@ -17,7 +17,7 @@ struct Run {
     most_held: usize,
 }
 
-/// Streams a call in pieces of three characters and watches how far the output lags.
+/// Streams a call in chunks of three characters and measures how much of it is held back.
 fn stream(text: &str) -> Run {
     stream_with(text, &Options::default())
 }
@@ -28,9 +28,9 @@ fn stream_with(text: &str, options: &Options) -> Run {
     let mut interpreter = Interpreter::new(prepared.plan);
     let mut run = Run { arguments: String::new(), scanned: 0, most_held: 0 };
     let mut out = Vec::new();
-    for event in text_events(&text, Cutting::Every(3), StopReason::EndTurn) {
+    for event in text_events(&text, Split::Every(3), StopReason::EndTurn) {
         interpreter.event(event, &mut out);
-        run.most_held = run.most_held.max(interpreter.waiting());
+        run.most_held = run.most_held.max(interpreter.buffered_bytes());
         for event in out.drain(..) {
             if let TurnEvent::BlockDelta(Delta::Arguments(json)) = event {
                 run.arguments.push_str(&json);
@@ -47,7 +47,7 @@ fn content_of(arguments: &str) -> String {
 }
 
 #[test]
-fn p29_time_is_linear_and_strings_stream() {
+fn p29_parsing_is_linear_and_strings_stream() {
     let line = "if a < b && c > d { print(\"</parameter>\", '</invoke>', <b>) }\n";
     let scanned_per_byte = [100_000, 1_000_000].map(|size| {
         let content = line.repeat(size / line.len());
@@ -61,36 +61,36 @@ fn p29_time_is_linear_and_strings_stream() {
 }
 
 #[test]
-fn the_worst_text_for_the_scanner_is_linear_too() {
-    for crumb in
+fn worst_case_text_is_scanned_in_linear_time() {
+    for fragment in
         ["</parameter> ", "<", "</parameter>\n</invoke>\n</parameter>\n", "<parameter name=\"", "\n", "]]>"]
     {
         let scanned = [10_000, 100_000].map(|size| {
-            let content = format!("x{}", crumb.repeat(size / crumb.len()));
+            let content = format!("x{}", fragment.repeat(size / fragment.len()));
             let run = stream(&write(&content));
-            assert!(run.most_held <= MAX_HELD_BACK, "{} held of {crumb:?}", run.most_held);
+            assert!(run.most_held <= MAX_HELD_BACK, "{} held of {fragment:?}", run.most_held);
             run.scanned
         });
-        assert!(scanned[1] <= 400 * 100_000, "{crumb:?} {scanned:?}");
-        assert!(scanned[1] <= 11 * scanned[0], "{crumb:?} {scanned:?}");
+        assert!(scanned[1] <= 400 * 100_000, "{fragment:?} {scanned:?}");
+        assert!(scanned[1] <= 11 * scanned[0], "{fragment:?} {scanned:?}");
     }
 }
 
 #[test]
-fn a_held_value_past_the_bound_leaves_the_call_unfinished() {
+fn a_buffered_value_over_the_limit_leaves_the_call_unfinished() {
     let text = format!(
         "§\n<invoke name=\"Search\">\n<parameter name=\"filters\">{{\"a\":\"{}\"}}</parameter>\n</invoke>",
         "x".repeat(9 * 1024 * 1024)
     );
     let prepared = prepared(&request(), &Options::default());
     let text = text.replace(MARK, prepared.plan.trigger().unwrap());
-    let outcome = interpret(&prepared, text_events(&text, Cutting::Every(100_000), StopReason::EndTurn));
+    let outcome = interpret(&prepared, text_events(&text, Split::Every(100_000), StopReason::EndTurn));
     assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::TooLarge)));
     assert_eq!(outcome.blocks, ["call Search "]);
 }
 
 #[test]
-fn spaces_without_end_are_not_kept() {
+fn endless_whitespace_is_not_buffered() {
     let blank = " \n".repeat(5_000);
     let ping = "<invoke name=\"Ping\">\n</invoke>";
     for text in [
@@ -109,7 +109,7 @@ fn spaces_without_end_are_not_kept() {
 }
 
 #[test]
-fn many_spaces_before_json_make_it_a_string_however_the_text_is_cut() {
+fn a_value_with_much_leading_whitespace_is_a_string() {
     let call = |blank: usize| {
         let value = format!("{}{{\"a\":1}}", " ".repeat(blank));
         format!(
@@ -126,7 +126,7 @@ fn many_spaces_before_json_make_it_a_string_however_the_text_is_cut() {
 }
 
 #[test]
-fn parameters_without_end_leave_the_call_unfinished() {
+fn too_many_parameters_leave_the_call_unfinished() {
     let parameters: Vec<String> =
         (0..300).map(|at| format!("<parameter name=\"p{at}\">x</parameter>\n")).collect();
     let parameters = parameters.concat();
@@ -143,7 +143,7 @@ fn parameters_without_end_leave_the_call_unfinished() {
 }
 
 #[test]
-fn thousands_of_triggers_are_nothing() {
+fn thousands_of_triggers_make_no_call() {
     let outcome = read(&"§\n".repeat(3_000), &Options::default(), &StopReason::EndTurn);
     assert_eq!(outcome.blocks, Vec::<String>::new());
     let prose = "§ x\n".repeat(2_000);
@@ -152,13 +152,13 @@ fn thousands_of_triggers_are_nothing() {
 }
 
 #[test]
-fn an_answer_cut_anywhere_gives_no_complete_call_but_those_that_are() {
+fn a_call_cut_anywhere_is_never_complete() {
     let text = format!("Hi.\n{}", write("a </parameter> b\n<x>"));
     let whole = text.len();
     for cut in text.char_indices().map(|(at, _)| at).chain([whole]) {
         let prepared = prepared(&request(), &Options::default());
         let cut_text = text[..cut].replace(MARK, prepared.plan.trigger().unwrap());
-        let outcome = interpret(&prepared, text_events(&cut_text, Cutting::Random(5), StopReason::MaxTokens));
+        let outcome = interpret(&prepared, text_events(&cut_text, Split::Random(5), StopReason::MaxTokens));
         assert_eq!(outcome.stop, StopReason::MaxTokens);
         let complete = outcome.blocks.iter().any(|block| {
             block.starts_with("call") && serde_json::from_str::<serde_json::Value>(&block[11..]).is_ok()
@@ -168,8 +168,8 @@ fn an_answer_cut_anywhere_gives_no_complete_call_but_those_that_are() {
 }
 
 #[test]
-fn rubbish_of_every_kind_ends_in_a_reply() {
-    let crumbs = [
+fn malformed_text_of_every_kind_gives_a_reply() {
+    let fragments = [
         "§",
         "\n",
         "<invoke name=\"Bash\">",
@@ -201,8 +201,9 @@ fn rubbish_of_every_kind_ends_in_a_reply() {
     ];
     let mut random = Random(42);
     for _ in 0..600 {
-        let text = (0..random.below(24)).map(|_| crumbs[random.below(crumbs.len())]).collect::<String>();
-        // Reading checks that the reply is grammatical and the same for every way to cut the text.
+        let text =
+            (0..random.below(24)).map(|_| fragments[random.below(fragments.len())]).collect::<String>();
+        // `read` checks that the reply is well-formed and does not depend on the split.
         read(&text, &Options::default(), &StopReason::EndTurn);
         read(
             &text,

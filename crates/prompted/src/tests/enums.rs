@@ -1,5 +1,5 @@
-//! Lists of values in which one could be taken for another: what is rendered reads back as the very value, and the
-//! model is told how to write it.
+//! Enums whose values could be confused with each other: each rendered value parses back to itself, and the
+//! prompt says how to write it.
 
 use serde_json::Value;
 use toolgate_model::{AssistantMessage, CallId, ToolCall};
@@ -12,7 +12,7 @@ fn request_with(schema: &Value) -> TurnRequest {
     TurnRequest { tools: vec![tool], ..request() }
 }
 
-/// Values that are told apart, each with a schema that lists it.
+/// Schemas, each with values that must stay distinct.
 fn schemas() -> Vec<(Value, Vec<Value>)> {
     let listed = |values: Value| (json!({"enum": values.clone()}), values.as_array().unwrap().clone());
     let nullable = vec![json!("null"), json!("a"), Value::Null];
@@ -28,15 +28,15 @@ fn schemas() -> Vec<(Value, Vec<Value>)> {
         (json!({"anyOf": [{"enum": ["null", "a"]}, {"type": "null"}]}), nullable.clone()),
         (json!({"type": "string", "enum": ["null", "a"], "nullable": true}), nullable.clone()),
         (json!({"enum": ["null", "a"], "default": null}), nullable),
-        // The type leaves only one of the two.
+        // The type excludes one of the two values.
         (json!({"type": "string", "enum": ["1", 1]}), vec![json!("1")]),
-        // Any number is allowed, so a string that looks like one has quotes.
+        // Any integer is allowed, so a string that looks like one needs quotes.
         (json!({"anyOf": [{"enum": ["1"]}, {"type": "integer"}]}), vec![json!("1"), json!(1), json!(7)]),
     ]
 }
 
 #[test]
-fn every_listed_value_reads_back_as_itself_even_in_strict_mode() {
+fn every_enum_value_round_trips_even_in_strict_mode() {
     for (schema, values) in schemas() {
         for value in values {
             for strictness in [Strictness::Lenient, Strictness::Strict] {
@@ -52,7 +52,9 @@ fn every_listed_value_reads_back_as_itself_even_in_strict_mode() {
                 let answer = AssistantMessage { content: vec![call], extras: Extras::NONE };
                 request.messages.extend([Message::Assistant(answer), user("next")]);
                 let prepared = prepared(&request, &Options { strictness, ..Options::default() });
-                let Message::Assistant(rendered) = &prepared.request.messages[1] else { panic!("an answer") };
+                let Message::Assistant(rendered) = &prepared.request.messages[1] else {
+                    panic!("not an answer")
+                };
                 let [Block::Text(text)] = rendered.content.as_slice() else { panic!("{rendered:?}") };
                 let outcome = read_prepared(&prepared, &text.text, &StopReason::EndTurn);
                 assert_eq!(outcome.blocks, [format!("call Pick {arguments}")], "{schema}: {}", text.text);
@@ -62,7 +64,7 @@ fn every_listed_value_reads_back_as_itself_even_in_strict_mode() {
     }
 }
 
-/// What a written value means, in our syntax or another.
+/// Checks how a value is parsed.
 fn check(schema: &Value, written: &str, json: &str, recoveries: &[Recovery]) {
     let options = Options { repair: Repair::Off, ..Options::default() };
     let prepared = prepared(&request_with(schema), &options);
@@ -73,7 +75,7 @@ fn check(schema: &Value, written: &str, json: &str, recoveries: &[Recovery]) {
 }
 
 #[test]
-fn where_a_list_is_ambiguous_values_are_json() {
+fn values_of_ambiguous_enums_are_json() {
     let numbers = json!({"enum": ["1", 1, "One"]});
     check(&numbers, "1", "1", &[]);
     check(&numbers, "\"1\"", "\"1\"", &[]);
@@ -91,7 +93,7 @@ fn where_a_list_is_ambiguous_values_are_json() {
 }
 
 #[test]
-fn a_list_in_foreign_json_keeps_its_types() {
+fn enum_values_in_json_calls_keep_their_types() {
     let prepared = prepared(&request_with(&json!({"enum": ["1", 1]})), &Options::default());
     for value in ["1", "\"1\""] {
         let text = format!("§\n{{\"name\":\"Pick\",\"arguments\":{{\"x\":{value}}}}}");
@@ -101,8 +103,8 @@ fn a_list_in_foreign_json_keeps_its_types() {
 }
 
 #[test]
-fn the_model_is_told_where_strings_have_quotes_and_nowhere_else() {
-    for (schema, is_told) in [
+fn the_prompt_says_where_strings_need_quotes() {
+    for (schema, is_stated) in [
         (json!({"enum": ["1", 1]}), true),
         (json!({"anyOf": [{"enum": ["null"]}, {"type": "null"}]}), true),
         (json!({"enum": ["a", "b", 1]}), false),
@@ -111,27 +113,27 @@ fn the_model_is_told_where_strings_have_quotes_and_nowhere_else() {
     ] {
         for prompt_template in [None, Some("{tools_list} {trigger_signal}".to_owned())] {
             let options = Options { prompt_template, ..Options::default() };
-            let told = format!("{:?}", prepared(&request_with(&schema), &options).request.system);
-            assert_eq!(told.contains("written=\\\"as JSON, a string in double quotes"), is_told, "{schema}");
+            let prompt = format!("{:?}", prepared(&request_with(&schema), &options).request.system);
+            assert_eq!(prompt.contains("write_as=\\\"JSON, strings in double quotes"), is_stated, "{schema}");
         }
     }
 }
 
 #[test]
-fn whoever_is_asked_for_such_a_value_is_told_too() {
+fn a_side_request_says_where_strings_need_quotes() {
     let prepared = prepared(&request_with(&json!({"enum": ["1", 1]})), &Options::default());
     let text = format!("{}\n<invoke name=\"Pick\">\n</invoke>", prepared.plan.trigger().unwrap());
     let mut interpreter = Interpreter::new(prepared.plan.clone());
     let mut out = Vec::new();
-    for event in text_events(&text, Cutting::Whole, StopReason::EndTurn) {
+    for event in text_events(&text, Split::Whole, StopReason::EndTurn) {
         interpreter.event(event, &mut out);
-        if interpreter.missing().is_some() {
+        if interpreter.missing_value().is_some() {
             break;
         }
     }
-    let asked = interpreter.missing().unwrap().request(&prepared.request);
-    assert!(format!("{:?}", asked.messages.last()).contains("a string in double quotes"));
-    interpreter.supply("\"1\"", &mut out);
+    let asked = interpreter.missing_value().unwrap().request(&prepared.request);
+    assert!(format!("{:?}", asked.messages.last()).contains("strings in double quotes"));
+    interpreter.supply_value("\"1\"", &mut out);
     interpreter.end(&mut out);
     assert_eq!(outcome(&interpreter, out).blocks, ["call Pick {\"x\":\"1\"}"]);
 }

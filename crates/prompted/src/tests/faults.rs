@@ -1,10 +1,10 @@
-//! Faults put into well-written calls at random sites. Each reading is exact, or refused where the client can see it;
-//! none is silently wrong.
+//! Injects faults into well-formed calls at random positions. Each result must be exact or visibly rejected,
+//! never silently wrong.
 
 use super::*;
 use crate::options::Repair;
 
-/// Each seed is one text with one fault.
+/// Each seed produces one text with one fault.
 const SITES: u64 = 4_000;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ impl Made {
         self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
     }
 
-    /// As a careful model writes it: raw strings, no CDATA.
+    /// The call as a careful model writes it: raw strings, no CDATA.
     fn written(&self) -> String {
         let parameters = self.parameters.iter().map(|(name, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -78,12 +78,12 @@ fn made(random: &mut Random) -> Made {
     }
 }
 
-/// Positions where `needle` begins.
+/// Positions of `needle`.
 fn sites(text: &str, needle: &str) -> Vec<usize> {
     text.match_indices(needle).map(|(at, _)| at).collect()
 }
 
-/// Replaces one random occurrence; `None` where there is none.
+/// Replaces one random occurrence; `None` if there is none.
 fn replace_one(text: &str, needle: &str, with: &str, random: &mut Random) -> Option<String> {
     let sites = sites(text, needle);
     let at = *sites.get(random.below(sites.len().max(1)))?;
@@ -92,7 +92,7 @@ fn replace_one(text: &str, needle: &str, with: &str, random: &mut Random) -> Opt
 
 const FAULTS: usize = 17;
 
-/// One fault at a random site, and how the upstream says it ended.
+/// Injects one fault at a random position. Returns the text and the upstream's stop reason.
 fn fault(kind: usize, text: &str, calls: &[Made], random: &mut Random) -> Option<(String, StopReason)> {
     let parameter = calls.iter().flat_map(|call| &call.parameters).map(|(name, _)| *name).next();
     let boundary = |random: &mut Random| {
@@ -132,8 +132,8 @@ fn fault(kind: usize, text: &str, calls: &[Made], random: &mut Random) -> Option
         14 => replace_one(text, "\n<parameter", "\nrubbish\n<parameter", random)?,
         15 => replace_one(text, "<parameter name=\"", "<parameter name=", random)?,
         _ => {
-            // A letter of the markup itself is lost.
-            let slips = [
+            // One character of the markup is missing.
+            let misspellings = [
                 ("\n<parameter", "\n<paramete"),
                 ("</parameter>\n", "</parameter\n"),
                 ("</parameter>\n", "</paramete>\n"),
@@ -146,8 +146,8 @@ fn fault(kind: usize, text: &str, calls: &[Made], random: &mut Random) -> Option
                 ("<parameter name=", "<parametername="),
                 ("\n<parameter name=", "\nparameter name="),
             ];
-            let (mark, slip) = slips[random.below(slips.len())];
-            replace_one(text, mark, slip, random)?
+            let (mark, misspelling) = misspellings[random.below(misspellings.len())];
+            replace_one(text, mark, misspelling, random)?
         }
     };
     Some((faulty, stop))
@@ -171,8 +171,8 @@ fn score(outcome: &Outcome, calls: &[Made]) -> Score {
     if complete == expect && outcome.truncation.is_none() {
         return Score::Exact;
     }
-    // Seen by the client: the turn is said to be cut, no tool is run at all, the text shows the rest,
-    // or what followed whole calls is noted as dropped.
+    // Visible to the client: the reply is reported as truncated, no call is made at all, the text shows the
+    // rest, or text after complete calls is reported as dropped.
     let prefix = expect.starts_with(&complete);
     let cut = outcome.stop == StopReason::MaxTokens;
     let shown = outcome.blocks.iter().any(|block| block.starts_with("text") && block.contains("<invoke"));
@@ -185,7 +185,7 @@ fn score(outcome: &Outcome, calls: &[Made]) -> Score {
 }
 
 #[test]
-fn no_fault_is_read_silently_wrong() {
+fn no_fault_is_silently_misread() {
     let options = Options { repair: Repair::Off, continuations: 0, ..Options::default() };
     let prepared = prepared(&request(), &options);
     let trigger = prepared.plan.trigger().unwrap();
@@ -198,7 +198,7 @@ fn no_fault_is_read_silently_wrong() {
         let text = format!("I look.\n§\n{written}");
         let Some((faulty, stop)) = fault(kind, &text, &calls, &mut random) else { continue };
         let faulty = faulty.replace(MARK, trigger);
-        let outcome = interpret(&prepared, text_events(&faulty, Cutting::Random(seed), stop.clone()));
+        let outcome = interpret(&prepared, text_events(&faulty, Split::Random(seed), stop.clone()));
         let whole_calls = kind == 6 && cut_between_calls(&faulty, &written, trigger);
         match score(&outcome, &calls) {
             Score::Exact => scores[kind][0] += 1,
@@ -211,8 +211,8 @@ fn no_fault_is_read_silently_wrong() {
     }
     let tried: usize = scores.iter().flatten().sum();
     assert!(tried >= 2_000, "{scores:?}");
-    // A rescue that rarely succeeds is no rescue. (A missing end of the last call is refused here: the answer would be
-    // continued.)
+    // A heuristic must succeed more often than it fails. (A missing end of the last call is rejected here,
+    // because the answer would be continued.)
     for kind in [0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13, 15] {
         assert!(scores[kind][0] > scores[kind][1], "fault {kind}: {scores:?}");
     }

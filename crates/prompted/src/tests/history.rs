@@ -1,4 +1,4 @@
-//! What is rendered reads back as it was, whatever the values hold.
+//! Rendered calls parse back to the same calls, whatever their values contain.
 
 use proptest::prelude::*;
 use toolgate_model::{
@@ -13,16 +13,16 @@ fn options() -> Options {
     Options { after_calls: AfterCalls::Text, repair: Repair::Off, continuations: 0, ..Options::default() }
 }
 
-/// Reads back the text that an answer was rendered as.
-fn read_back(blocks: Vec<Block>, cutting: Cutting) -> (Vec<String>, Vec<String>) {
+/// Parses the text that an answer was rendered as.
+fn read_back(blocks: Vec<Block>, split: Split) -> (Vec<String>, Vec<String>) {
     let expect = blocks.iter().map(shown).collect::<Vec<_>>();
     let mut request = request();
     request.messages.push(Message::Assistant(AssistantMessage { content: blocks, extras: Extras::NONE }));
     request.messages.push(user("next"));
     let prepared = prepared(&request, &options());
-    let Message::Assistant(rendered) = &prepared.request.messages[1] else { panic!("an answer stays one") };
-    let [Block::Text(text)] = rendered.content.as_slice() else { panic!("one text: {rendered:?}") };
-    let outcome = interpret(&prepared, text_events(&text.text, cutting, StopReason::EndTurn));
+    let Message::Assistant(rendered) = &prepared.request.messages[1] else { panic!("not an answer") };
+    let [Block::Text(text)] = rendered.content.as_slice() else { panic!("not one text: {rendered:?}") };
+    let outcome = interpret(&prepared, text_events(&text.text, split, StopReason::EndTurn));
     assert_eq!(outcome.recoveries, []);
     (outcome.blocks, expect)
 }
@@ -38,9 +38,9 @@ fn call(name: &str, arguments: String) -> Block {
     })
 }
 
-/// Text of pieces that a parser could stumble over.
+/// Text made of pieces that are hard to parse.
 fn hostile() -> impl Strategy<Value = String> {
-    let crumbs = prop::sample::select(vec![
+    let fragments = prop::sample::select(vec![
         "</parameter>",
         "</invoke>",
         "<invoke name=\"Bash\">",
@@ -81,7 +81,7 @@ fn hostile() -> impl Strategy<Value = String> {
         "\u{0}",
         "{\"a\":1}",
     ]);
-    prop::collection::vec(crumbs, 0..12).prop_map(|crumbs| crumbs.concat())
+    prop::collection::vec(fragments, 0..12).prop_map(|fragments| fragments.concat())
 }
 
 fn json_value() -> impl Strategy<Value = serde_json::Value> {
@@ -126,39 +126,39 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn rendered_calls_read_back_exactly(
+    fn rendered_calls_round_trip(
         text in prop::option::of("[a-z]{1,8}( [a-z]{1,5}\n?){0,3}"),
         calls in prop::collection::vec(any_call(), 1..4),
         seed in 0..4_u64,
     ) {
         let mut blocks: Vec<Block> = text.map(|text| Block::Text(Text::new(text))).into_iter().collect();
         blocks.extend(calls);
-        for cutting in [Cutting::Every(1), Cutting::Random(seed), Cutting::Whole] {
-            let (got, expect) = read_back(blocks.clone(), cutting);
+        for split in [Split::Every(1), Split::Random(seed), Split::Whole] {
+            let (got, expect) = read_back(blocks.clone(), split);
             prop_assert_eq!(got, expect);
         }
     }
 }
 
 #[test]
-fn text_between_calls_keeps_its_place() {
+fn text_between_calls_keeps_its_position() {
     let text = |text: &str| Block::Text(Text::new(text));
     let ls = || call("Bash", "{\"command\":\"ls\"}".into());
-    for cutting in CUTTINGS {
+    for split in SPLITS {
         let blocks = vec![text("First."), ls(), ls(), text("Then:\nmore\n"), ls()];
-        let (got, expect) = read_back(blocks, cutting);
+        let (got, expect) = read_back(blocks, split);
         assert_eq!(got, expect);
     }
 }
 
 #[test]
-fn large_numbers_and_unknown_tools_read_back_too() {
+fn large_numbers_and_unknown_parameters_round_trip() {
     let blocks = vec![
         call("Bash", "{\"command\":\"x\",\"timeout\":123456789012345678901234567890}".into()),
         call("Search", "{\"query\":\"\",\"any\":1.10}".into()),
         call("Search", "{\"query\":\"q\",\"odd \\\" & <name>\":\"5\"}".into()),
     ];
-    let (got, expect) = read_back(blocks, Cutting::Every(3));
+    let (got, expect) = read_back(blocks, Split::Every(3));
     assert_eq!(got, expect);
 }
 
@@ -197,7 +197,7 @@ fn results_are_wrapped_with_a_nonce_and_images_stay_images() {
     let prepared = prepared(&request, &Options::default());
     assert_eq!(prepared.request.messages.len(), 3);
     let Message::User(results) = &prepared.request.messages[2] else {
-        panic!("results come from the user's side")
+        panic!("results are not a user message")
     };
     let [Part::Text(first), image, Part::Text(second), Part::Text(said), Part::Text(reminder)] =
         results.content.as_slice()
@@ -219,7 +219,7 @@ fn results_are_wrapped_with_a_nonce_and_images_stay_images() {
 }
 
 #[test]
-fn the_reminder_stands_on_the_message_to_answer_though_instructions_follow() {
+fn the_reminder_is_on_the_last_user_message_even_before_instructions() {
     let mut request = request();
     request.tool_choice.choice = Some(Choice::Any);
     request.messages.push(Message::System(SystemMessage {
@@ -236,7 +236,7 @@ fn the_reminder_stands_on_the_message_to_answer_though_instructions_follow() {
 }
 
 #[test]
-fn a_request_without_tools_is_left_as_it_is() {
+fn a_request_without_tools_is_unchanged() {
     let plain = TurnRequest::new("m", vec![user("hi")]);
     let prepared = prepared(&plain, &Options::default());
     assert_eq!(prepared.request, plain);

@@ -1,25 +1,25 @@
-//! An answer whose call cannot be understood is asked for again, with the fault explained, while nothing of a call has
-//! been sent.
+//! An answer whose call cannot be parsed is requested again, with an explanation of the fault, as long as none
+//! of the call has been sent.
 
 use toolgate_model::Delivery;
 
 use super::side::Turn;
 use super::*;
 use crate::options::Strictness;
-use crate::{Fault, Reason};
+use crate::{Fault, FollowUpReason};
 
 const PING: &str = "§\n<invoke name=\"Ping\">\n</invoke>";
-const SLIP: &str = "Let me look.\n§\n<invok name=\"Ping\">\n</invoke>";
+const MISSPELLED: &str = "Let me look.\n§\n<invok name=\"Ping\">\n</invoke>";
 
 fn whole() -> TurnRequest {
     TurnRequest { delivery: Delivery::Whole, ..request() }
 }
 
-/// The fault that the model is told of, if it is.
+/// The fault that is reported to the model, if there is a retry.
 fn fault_of(turn: &Turn) -> Option<Fault> {
-    turn.interpreter.continuation().map(|continuation| match continuation.reason {
-        Reason::Unreadable(fault) => fault,
-        reason @ (Reason::Truncated | Reason::NoCall) => panic!("{reason:?}"),
+    turn.interpreter.follow_up().map(|follow_up| match follow_up.reason {
+        FollowUpReason::InvalidCall(fault) => fault,
+        reason @ (FollowUpReason::Truncated | FollowUpReason::NoCall) => panic!("{reason:?}"),
     })
 }
 
@@ -28,16 +28,16 @@ fn sent(turn: &Turn) -> String {
 }
 
 #[test]
-fn the_fault_is_explained_and_the_new_answer_takes_the_place_of_the_call() {
-    for cutting in CUTTINGS {
+fn the_fault_is_explained_and_the_new_answer_replaces_the_call() {
+    for split in SPLITS {
         let mut turn = Turn::new(&request(), &Options::default());
-        turn.reply(SLIP, StopReason::EndTurn, cutting);
-        assert_eq!(fault_of(&turn), Some(Fault::BrokenTag));
+        turn.reply(MISSPELLED, StopReason::EndTurn, split);
+        assert_eq!(fault_of(&turn), Some(Fault::MalformedTag));
         assert!(sent(&turn).contains("BlockStarted(Text)") && !sent(&turn).contains('<'), "{}", sent(&turn));
-        let asked = turn.interpreter.continuation().unwrap().request(&turn.prepared.request);
+        let asked = turn.interpreter.follow_up().unwrap().request(&turn.prepared.request);
         assert_eq!(asked.messages.len(), turn.prepared.request.messages.len() + 2);
-        assert!(format!("{:?}", asked.messages.last()).contains("the first tag"));
-        turn.reply(PING, StopReason::EndTurn, cutting);
+        assert!(format!("{:?}", asked.messages.last()).contains("The first tag"));
+        turn.reply(PING, StopReason::EndTurn, split);
         let (outcome, usage) = turn.outcome();
         assert_eq!(outcome.blocks, ["text Let me look.", "call Ping {}"]);
         assert_eq!((outcome.stop, usage), (StopReason::ToolUse, 20));
@@ -46,101 +46,100 @@ fn the_fault_is_explained_and_the_new_answer_takes_the_place_of_the_call() {
 }
 
 #[test]
-fn the_second_failure_comes_out_as_it_is_written_but_for_the_trigger() {
+fn a_second_failure_is_text_without_the_trigger() {
     let mut turn = Turn::new(&request(), &Options::default());
-    turn.reply(SLIP, StopReason::EndTurn, Cutting::Every(3));
-    turn.reply("§\n<invok name=\"Ping\">", StopReason::EndTurn, Cutting::Every(3));
-    assert_eq!(turn.interpreter.continuation(), None);
+    turn.reply(MISSPELLED, StopReason::EndTurn, Split::Every(3));
+    turn.reply("§\n<invok name=\"Ping\">", StopReason::EndTurn, Split::Every(3));
+    assert_eq!(turn.interpreter.follow_up(), None);
     let blocks = turn.outcome().0.blocks;
     assert_eq!(blocks, ["text Let me look.", "text <invok name=\"Ping\">"]);
 }
 
 #[test]
-fn whoever_does_not_ask_again_gets_the_text() {
+fn without_a_retry_the_call_is_text() {
     for options in [Options::default(), Options { retries: 0, ..Options::default() }] {
         let mut turn = Turn::new(&request(), &options);
-        turn.reply(SLIP, StopReason::EndTurn, Cutting::Every(3));
-        assert_eq!(turn.interpreter.continuation().is_some(), options.retries > 0);
-        assert_eq!(turn.outcome().0.blocks, [format!("text {}", SLIP.replace("§\n", ""))]);
+        turn.reply(MISSPELLED, StopReason::EndTurn, Split::Every(3));
+        assert_eq!(turn.interpreter.follow_up().is_some(), options.retries > 0);
+        assert_eq!(turn.outcome().0.blocks, [format!("text {}", MISSPELLED.replace("§\n", ""))]);
     }
 }
 
 #[test]
-fn a_call_that_was_sent_is_not_asked_for_again() {
+fn a_call_that_was_sent_is_not_retried() {
     for text in [
-        // A later call is sound, an earlier one was, and this one had begun.
+        // A later call is valid; an earlier call is valid; part of the call was sent.
         format!("§\n<invoke name=\"Ping\">rubbish</invoke>\n{PING}"),
         format!("{PING}\n<invok name=\"Ping\">"),
         "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\nrubbish\n</invoke>"
             .to_owned(),
     ] {
         let mut turn = Turn::new(&request(), &Options::default());
-        turn.reply(&text, StopReason::EndTurn, Cutting::Every(3));
-        assert_eq!(turn.interpreter.continuation(), None, "{text}");
+        turn.reply(&text, StopReason::EndTurn, Split::Every(3));
+        assert_eq!(turn.interpreter.follow_up(), None, "{text}");
     }
 }
 
 #[test]
-fn a_client_that_waits_for_the_whole_reply_never_sees_the_first_one() {
+fn a_client_that_waits_for_the_whole_reply_never_sees_the_invalid_answer() {
     let broken =
         "Hm.\n§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\nrubbish\n</invoke>";
-    for cutting in CUTTINGS {
+    for split in SPLITS {
         let mut turn = Turn::new(&whole(), &Options::default());
-        turn.reply(broken, StopReason::EndTurn, cutting);
-        assert_eq!(fault_of(&turn), Some(Fault::Stray));
-        turn.reply(PING, StopReason::EndTurn, cutting);
+        turn.reply(broken, StopReason::EndTurn, split);
+        assert_eq!(fault_of(&turn), Some(Fault::UnexpectedText));
+        turn.reply(PING, StopReason::EndTurn, split);
         let (outcome, usage) = turn.outcome();
         assert_eq!((outcome.blocks, usage), (vec!["call Ping {}".to_owned()], 20));
         assert_eq!((outcome.stop, outcome.truncation), (StopReason::ToolUse, None));
     }
     let mut turn = Turn::new(&whole(), &Options::default());
-    turn.reply(broken, StopReason::EndTurn, Cutting::Whole);
+    turn.reply(broken, StopReason::EndTurn, Split::Whole);
     let (outcome, _) = turn.outcome();
     assert_eq!(outcome.blocks, ["text Hm.", "call Bash {\"command\":\"ls</parameter>\\nrubbish"]);
     assert_eq!(outcome.stop, StopReason::MaxTokens);
 }
 
 #[test]
-fn strict_asks_for_the_exact_form() {
+fn strict_mode_retries_for_the_exact_format() {
     let strict = Options { strictness: Strictness::Strict, ..Options::default() };
-    for (text, fault) in [
-        (PING.replace("Ping", "ping"), Fault::NotAsTaught),
-        (PING.replace("</invoke>", ""), Fault::NotAsTaught),
-    ] {
+    for (text, fault) in
+        [(PING.replace("Ping", "ping"), Fault::NotExact), (PING.replace("</invoke>", ""), Fault::NotExact)]
+    {
         let mut turn = Turn::new(&whole(), &strict);
-        turn.reply(&text, StopReason::EndTurn, Cutting::Every(3));
+        turn.reply(&text, StopReason::EndTurn, Split::Every(3));
         assert_eq!(fault_of(&turn), Some(fault), "{text}");
-        turn.reply(PING, StopReason::EndTurn, Cutting::Every(3));
+        turn.reply(PING, StopReason::EndTurn, Split::Every(3));
         assert_eq!(turn.outcome().0.blocks, ["call Ping {}"]);
     }
 }
 
 #[test]
-fn a_tool_that_nobody_offered_is_a_fault_only_where_its_call_would_be_text() {
+fn an_unknown_tool_is_a_fault_only_if_its_call_becomes_text() {
     let options = Options { unknown_tool: crate::UnknownTool::Text, ..Options::default() };
     let mut turn = Turn::new(&request(), &options);
-    turn.reply(&PING.replace("Ping", "Fly"), StopReason::EndTurn, Cutting::Every(3));
+    turn.reply(&PING.replace("Ping", "Fly"), StopReason::EndTurn, Split::Every(3));
     assert_eq!(fault_of(&turn), Some(Fault::WrongTool("Fly".to_owned())));
     let mut turn = Turn::new(&request(), &Options::default());
-    turn.reply(&PING.replace("Ping", "Fly"), StopReason::EndTurn, Cutting::Every(3));
+    turn.reply(&PING.replace("Ping", "Fly"), StopReason::EndTurn, Split::Every(3));
     assert_eq!(turn.outcome().0.blocks, ["call Fly {}"]);
 }
 
 #[test]
-fn an_answer_that_grows_and_grows_goes_out() {
+fn an_answer_over_the_hold_limit_is_sent() {
     let mut turn = Turn::new(&request(), &Options::default());
-    let text = format!("{SLIP}\n{}", "word ".repeat(300_000));
-    turn.reply(&text, StopReason::EndTurn, Cutting::Every(100_000));
-    assert_eq!(turn.interpreter.continuation(), None);
+    let text = format!("{MISSPELLED}\n{}", "word ".repeat(300_000));
+    turn.reply(&text, StopReason::EndTurn, Split::Every(100_000));
+    assert_eq!(turn.interpreter.follow_up(), None);
     assert!(turn.outcome().0.blocks[0].contains("<invok"));
 }
 
 #[test]
-fn the_operators_own_words_are_filled_in() {
+fn the_operators_retry_template_is_filled_in() {
     let retry_template = Some("WRONG: {error_details} IN {original_response}".to_owned());
     let mut turn = Turn::new(&request(), &Options { retry_template, ..Options::default() });
-    turn.reply(SLIP, StopReason::EndTurn, Cutting::Whole);
-    let asked = turn.interpreter.continuation().unwrap().request(&turn.prepared.request);
-    let told = format!("{:?}", asked.messages.last());
-    assert!(told.contains("WRONG: the first tag") && told.contains("IN Let me look."), "{told}");
+    turn.reply(MISSPELLED, StopReason::EndTurn, Split::Whole);
+    let asked = turn.interpreter.follow_up().unwrap().request(&turn.prepared.request);
+    let prompt = format!("{:?}", asked.messages.last());
+    assert!(prompt.contains("WRONG: The first tag") && prompt.contains("IN Let me look."), "{prompt}");
 }

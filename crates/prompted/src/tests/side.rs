@@ -1,8 +1,8 @@
-//! Side requests, without a network: a value fetched, an answer continued, a call asked for.
+//! Side requests, without a network: missing values, continuations and nudges.
 
 use super::*;
 use crate::options::Switch;
-use crate::side::Reason;
+use crate::side::FollowUpReason;
 use toolgate_model::{Choice, Usage};
 
 pub(super) struct Turn {
@@ -18,10 +18,10 @@ impl Turn {
         Self { prepared, interpreter, out: Vec::new() }
     }
 
-    /// Feeds a whole reply; stops where a value is asked for.
-    pub(super) fn reply(&mut self, text: &str, stop: StopReason, cutting: Cutting) {
+    /// Feeds a whole reply.
+    pub(super) fn reply(&mut self, text: &str, stop: StopReason, split: Split) {
         let text = text.replace(MARK, self.prepared.plan.trigger().unwrap());
-        let mut events = text_events(&text, cutting, stop);
+        let mut events = text_events(&text, split, stop);
         if let Some(TurnEvent::Finished(finish)) = events.last_mut() {
             finish.usage = Some(Usage { output: 10, ..Usage::default() });
         }
@@ -37,20 +37,20 @@ impl Turn {
     }
 }
 
-const LACKING: &str = "§\n<invoke name=\"Write\">\n<parameter name=\"content\">x</parameter>\n</invoke>";
+const INCOMPLETE: &str = "§\n<invoke name=\"Write\">\n<parameter name=\"content\">x</parameter>\n</invoke>";
 
 #[test]
-fn p26_a_missing_value_is_asked_for_and_appended() {
-    for cutting in CUTTINGS {
+fn p26_a_missing_value_is_requested_and_appended() {
+    for split in SPLITS {
         let mut turn = Turn::new(&request(), &Options::default());
-        turn.reply(LACKING, StopReason::EndTurn, cutting);
-        let missing = turn.interpreter.missing().unwrap();
+        turn.reply(INCOMPLETE, StopReason::EndTurn, split);
+        let missing = turn.interpreter.missing_value().unwrap();
         assert_eq!((missing.call.as_str(), missing.parameter.as_str()), ("Write", "file_path"));
         let side = missing.request(&turn.prepared.request);
         assert_eq!(side.messages.len(), turn.prepared.request.messages.len() + 2);
         assert!(format!("{:?}", side.messages.last()).contains("file_path"));
-        turn.interpreter.supply("/a.py\n", &mut turn.out);
-        assert_eq!(turn.interpreter.missing(), None);
+        turn.interpreter.supply_value("/a.py\n", &mut turn.out);
+        assert_eq!(turn.interpreter.missing_value(), None);
         let (outcome, _) = turn.outcome();
         assert_eq!(outcome.blocks, ["call Write {\"content\":\"x\",\"file_path\":\"/a.py\"}"]);
         assert_eq!(outcome.recoveries, [Recovery::ValueSupplied]);
@@ -59,32 +59,32 @@ fn p26_a_missing_value_is_asked_for_and_appended() {
 }
 
 #[test]
-fn p26_without_the_value_the_call_goes_as_it_is() {
+fn p26_without_the_value_the_call_is_sent_as_it_is() {
     let mut turn = Turn::new(&request(), &Options::default());
-    turn.reply(LACKING, StopReason::EndTurn, Cutting::Whole);
-    assert!(turn.interpreter.missing().is_some());
-    turn.interpreter.go_without(&mut turn.out);
+    turn.reply(INCOMPLETE, StopReason::EndTurn, Split::Whole);
+    assert!(turn.interpreter.missing_value().is_some());
+    turn.interpreter.decline_value(&mut turn.out);
     assert_eq!(turn.outcome().0.blocks, ["call Write {\"content\":\"x\"}"]);
 }
 
 #[test]
-fn p26_a_value_that_cannot_be_read_is_asked_for_too_and_the_calls_after_it_wait() {
+fn p26_an_invalid_value_is_requested_and_later_calls_wait() {
     let bash = "<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\n<parameter name=\"timeout\">soon</parameter>\n</invoke>";
     let text = format!("§\n{bash}\n<invoke name=\"Ping\">\n</invoke>");
     let mut turn = Turn::new(&request(), &Options::default());
-    turn.reply(&text, StopReason::EndTurn, Cutting::Whole);
-    // The events after the call went on without the value.
+    turn.reply(&text, StopReason::EndTurn, Split::Whole);
+    // The events after the call declined the value.
     let (outcome, _) = turn.outcome();
     assert_eq!(outcome.blocks, ["call Bash {\"command\":\"ls\",\"timeout\":\"soon\"}", "call Ping {}"]);
 
     let mut turn = Turn::new(&request(), &Options::default());
     let whole = text.replace(MARK, turn.prepared.plan.trigger().unwrap());
-    let events = text_events(&whole, Cutting::Whole, StopReason::EndTurn);
+    let events = text_events(&whole, Split::Whole, StopReason::EndTurn);
     for event in events {
         turn.interpreter.event(event, &mut turn.out);
-        if let Some(missing) = turn.interpreter.missing() {
+        if let Some(missing) = turn.interpreter.missing_value() {
             assert_eq!(missing.written.as_deref(), Some("soon"));
-            turn.interpreter.supply("<parameter name=\"timeout\">60</parameter>", &mut turn.out);
+            turn.interpreter.supply_value("<parameter name=\"timeout\">60</parameter>", &mut turn.out);
         }
     }
     let (outcome, _) = turn.outcome();
@@ -92,20 +92,20 @@ fn p26_a_value_that_cannot_be_read_is_asked_for_too_and_the_calls_after_it_wait(
 }
 
 #[test]
-fn p28_a_cut_answer_goes_on_where_it_stopped() {
+fn p28_a_truncated_answer_is_continued() {
     let start = "§\n<invoke name=\"Write\">\n<parameter name=\"file_path\">a</parameter>\n<parameter name=\"content\">\nfirst line\nlet value = compute(";
     let exact = "1)\nlast\n</parameter>\n</invoke>";
     let repeating = "first line\nlet value = compute(1)\nlast\n</parameter>\n</invoke>";
-    for cutting in CUTTINGS {
+    for split in SPLITS {
         for (rest, stop) in [(exact, StopReason::MaxTokens), (repeating, StopReason::EndTurn)] {
             let mut turn = Turn::new(&request(), &Options::default());
-            turn.reply(start, stop, cutting);
-            let continuation = turn.interpreter.continuation().unwrap();
-            assert_eq!(continuation.reason, Reason::Truncated);
-            assert!(continuation.said.ends_with("compute("));
-            let next = continuation.request(&turn.prepared.request);
+            turn.reply(start, stop, split);
+            let follow_up = turn.interpreter.follow_up().unwrap();
+            assert_eq!(follow_up.reason, FollowUpReason::Truncated);
+            assert!(follow_up.answer.ends_with("compute("));
+            let next = follow_up.request(&turn.prepared.request);
             assert_eq!(next.messages.len(), turn.prepared.request.messages.len() + 2);
-            turn.reply(rest, StopReason::EndTurn, cutting);
+            turn.reply(rest, StopReason::EndTurn, split);
             let (outcome, usage) = turn.outcome();
             let content = "first line\nlet value = compute(1)\nlast";
             assert_eq!(
@@ -120,51 +120,51 @@ fn p28_a_cut_answer_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn p28_an_answer_is_continued_only_so_often() {
+fn p28_continuations_are_limited() {
     let mut turn = Turn::new(&request(), &Options::default());
     turn.reply(
         "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">a",
         StopReason::MaxTokens,
-        Cutting::Whole,
+        Split::Whole,
     );
-    assert!(turn.interpreter.continuation().is_some());
-    turn.reply("b", StopReason::MaxTokens, Cutting::Whole);
-    assert_eq!(turn.interpreter.continuation(), None);
+    assert!(turn.interpreter.follow_up().is_some());
+    turn.reply("b", StopReason::MaxTokens, Split::Whole);
+    assert_eq!(turn.interpreter.follow_up(), None);
     let (outcome, _) = turn.outcome();
     assert_eq!(outcome.blocks, ["call Bash {\"command\":\"ab"]);
     assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::InsideCall)));
 }
 
 #[test]
-fn p32_a_model_that_must_call_and_does_not_is_told_once() {
+fn p32_a_model_that_skips_a_required_call_is_nudged_once() {
     let mut request = request();
     request.tool_choice.choice = Some(Choice::Any);
     let mut turn = Turn::new(&request, &Options::default());
     assert!(format!("{:?}", turn.prepared.request.messages.last()).contains("You must call"));
-    turn.reply("Let me check.", StopReason::EndTurn, Cutting::Every(3));
-    assert_eq!(turn.interpreter.continuation().unwrap().reason, Reason::NoCall);
-    turn.reply("§\n<invoke name=\"Ping\">\n</invoke>", StopReason::EndTurn, Cutting::Every(3));
+    turn.reply("Let me check.", StopReason::EndTurn, Split::Every(3));
+    assert_eq!(turn.interpreter.follow_up().unwrap().reason, FollowUpReason::NoCall);
+    turn.reply("§\n<invoke name=\"Ping\">\n</invoke>", StopReason::EndTurn, Split::Every(3));
     let (outcome, usage) = turn.outcome();
     assert_eq!(outcome.blocks, ["text Let me check.", "call Ping {}"]);
     assert_eq!((outcome.stop, usage), (StopReason::ToolUse, 20));
     assert_eq!(outcome.recoveries, [Recovery::Nudged]);
 
     let mut turn = Turn::new(&request, &Options::default());
-    turn.reply("No.", StopReason::EndTurn, Cutting::Whole);
-    turn.reply("No!", StopReason::EndTurn, Cutting::Whole);
-    assert_eq!(turn.interpreter.continuation(), None);
+    turn.reply("No.", StopReason::EndTurn, Split::Whole);
+    turn.reply("No!", StopReason::EndTurn, Split::Whole);
+    assert_eq!(turn.interpreter.follow_up(), None);
     assert_eq!(turn.outcome().0.stop, StopReason::EndTurn);
 
     let broken = "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\nrubbish\n</invoke>";
     let mut half = Turn::new(&request, &Options::default());
-    half.reply(broken, StopReason::EndTurn, Cutting::Every(3));
-    assert_eq!(half.interpreter.continuation(), None);
+    half.reply(broken, StopReason::EndTurn, Split::Every(3));
+    assert_eq!(half.interpreter.follow_up(), None);
     assert_eq!(half.outcome().0.stop, StopReason::MaxTokens);
 
     let mut free = Turn::new(&super::request(), &Options::default());
-    free.reply("Let me check.", StopReason::EndTurn, Cutting::Whole);
-    assert_eq!(free.interpreter.continuation(), None);
+    free.reply("Let me check.", StopReason::EndTurn, Split::Whole);
+    assert_eq!(free.interpreter.follow_up(), None);
     let mut off = Turn::new(&request, &Options { nudge: Switch::Off, ..Options::default() });
-    off.reply("Let me check.", StopReason::EndTurn, Cutting::Whole);
-    assert_eq!(off.interpreter.continuation(), None);
+    off.reply("Let me check.", StopReason::EndTurn, Split::Whole);
+    assert_eq!(off.interpreter.follow_up(), None);
 }

@@ -1,4 +1,4 @@
-//! Streams with more than text: the host's own reasoning, usage, and when to stop.
+//! Streams with more than text: the host's own reasoning, usage, and when the upstream is dropped.
 
 use super::*;
 use toolgate_model::{Extras, Grammar, Usage};
@@ -14,7 +14,7 @@ fn finished(stop: StopReason) -> TurnEvent {
 }
 
 #[test]
-fn reasoning_of_the_host_passes_through_and_may_hold_the_answer() {
+fn reasoning_of_the_host_is_forwarded_and_may_contain_the_call() {
     // P3
     let prepared = prepared(&request(), &Options::default());
     let thought = format!("I look.\n{}\n{LS}", prepared.plan.trigger().unwrap());
@@ -33,7 +33,7 @@ fn reasoning_of_the_host_passes_through_and_may_hold_the_answer() {
 }
 
 #[test]
-fn blocks_of_the_host_inside_a_call_wait_for_its_end() {
+fn blocks_of_the_host_are_deferred_until_the_call_ends() {
     let prepared = prepared(&request(), &Options::default());
     let (before, after) = LS.split_at(60);
     let outcome = interpret(
@@ -78,11 +78,11 @@ fn the_upstream_is_dropped_once_the_calls_are_complete() {
     let reply = fold(out).unwrap();
     assert_eq!(reply.finish.stop, StopReason::ToolUse);
     assert_eq!(reply.finish.usage.unwrap().output, 3);
-    assert_eq!(interpreter.recoveries(), [Recovery::TailDropped]);
+    assert_eq!(interpreter.recoveries().collect::<Vec<_>>(), [Recovery::TailDropped]);
 }
 
 #[test]
-fn prose_leaves_at_once() {
+fn prose_is_forwarded_at_once() {
     let prepared = prepared(&request(), &Options::default());
     let mut interpreter = Interpreter::new(prepared.plan);
     let mut out = Vec::new();
@@ -105,7 +105,7 @@ fn ids_differ_within_a_reply_and_between_turns() {
         let text = format!("{}\n{LS}\n{LS}", prepared.plan.trigger().unwrap());
         let mut interpreter = Interpreter::new(prepared.plan.clone());
         let mut out = Vec::new();
-        for event in text_events(&text, Cutting::Whole, StopReason::EndTurn) {
+        for event in text_events(&text, Split::Whole, StopReason::EndTurn) {
             interpreter.event(event, &mut out);
         }
         let started = out.into_iter().filter_map(|event| {

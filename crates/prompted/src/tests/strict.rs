@@ -1,4 +1,4 @@
-//! Strict mode: what is not written exactly as taught comes out as the text it is.
+//! Strict mode: a call that does not follow the format exactly is forwarded as text.
 
 use super::*;
 use crate::options::Strictness;
@@ -20,7 +20,7 @@ fn exact_calls_run() {
 }
 
 #[test]
-fn every_heuristic_is_refused() {
+fn every_heuristic_is_off() {
     for text in [
         format!("§\n{}", LS.replace("Bash", "bash")),
         format!("§\n{}", LS.replace("\"command\"", "\"Command\"")),

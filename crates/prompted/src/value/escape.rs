@@ -1,8 +1,8 @@
-//! Text inside JSON strings and inside tags.
+//! Escaping for JSON strings and for tag attributes.
 
 use std::fmt::Write as _;
 
-/// Writes `text` as the inside of a JSON string.
+/// Writes `text` as the content of a JSON string.
 pub(crate) fn text(text: &str, out: &mut String) {
     out.reserve(text.len());
     let mut plain = 0;
@@ -35,11 +35,11 @@ pub(crate) fn quoted(content: &str, out: &mut String) {
     out.push('"');
 }
 
-/// The text as it stands in an attribute.
+/// The text as an attribute value.
 pub(crate) fn attribute(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),

@@ -1,12 +1,13 @@
-//! JSON as models write it when they forget that it is JSON (P14): raw line ends, Python's words and quotes, trailing
-//! commas, stray escapes, bare keys. One pass. What is not closed or not separated is refused: closing it would be a guess.
+//! Repairs almost-JSON as models write it (P14): raw newlines, Python's literals and quotes, trailing commas,
+//! stray escapes, unquoted keys. One pass. Missing brackets and separators are rejected: adding them would be a
+//! guess.
 
 use super::escape;
 
-/// How deep arrays and objects may lie in one another.
+/// The maximum nesting depth of arrays and objects.
 const MAX_DEPTH: usize = 100;
 
-/// Strict JSON for a lenient text; `None` where that would take guessing.
+/// The text as valid JSON; `None` if that would require guessing.
 pub(crate) fn json(text: &str) -> Option<String> {
     let mut reader = Reader { rest: text, out: String::with_capacity(text.len()), depth: 0 };
     reader.value()?;
@@ -27,7 +28,7 @@ impl Reader<'_> {
             '{' => self.list('}', Self::entry),
             '[' => self.list(']', Self::value),
             quote @ ('"' | '\'') => self.string(quote),
-            _ => self.word(),
+            _ => self.literal(),
         }
     }
 
@@ -74,8 +75,9 @@ impl Reader<'_> {
     }
 
     fn bare_key(&mut self) -> Option<()> {
-        let end =
-            self.rest.find(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '-'))?;
+        let end = self
+            .rest
+            .find(|character: char| !(character.is_alphanumeric() || character == '_' || character == '-'))?;
         if end == 0 {
             return None;
         }
@@ -90,8 +92,8 @@ impl Reader<'_> {
         loop {
             match self.bump()? {
                 '\\' => self.escaped()?,
-                letter if letter == quote => break,
-                letter => escape::text(letter.encode_utf8(&mut [0; 4]), &mut self.out),
+                character if character == quote => break,
+                character => escape::text(character.encode_utf8(&mut [0; 4]), &mut self.out),
             }
         }
         self.out.push('"');
@@ -100,9 +102,9 @@ impl Reader<'_> {
 
     fn escaped(&mut self) -> Option<()> {
         match self.bump()? {
-            letter @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't') => {
+            character @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't') => {
                 self.out.push('\\');
-                self.out.push(letter);
+                self.out.push(character);
             }
             'u' => {
                 let digits =
@@ -111,17 +113,17 @@ impl Reader<'_> {
                 self.out.push_str(digits);
                 self.rest = &self.rest[4..];
             }
-            // `\d` is a pattern whose backslash was not doubled; `\$` is a shell's escape.
-            letter if letter.is_ascii_alphanumeric() => {
+            // `\d` is a regular expression whose backslash was not doubled; `\$` is a shell escape.
+            character if character.is_ascii_alphanumeric() => {
                 self.out.push_str("\\\\");
-                self.out.push(letter);
+                self.out.push(character);
             }
-            letter => escape::text(letter.encode_utf8(&mut [0; 4]), &mut self.out),
+            character => escape::text(character.encode_utf8(&mut [0; 4]), &mut self.out),
         }
         Some(())
     }
 
-    fn word(&mut self) -> Option<()> {
+    fn literal(&mut self) -> Option<()> {
         let end = self.rest.find([',', '}', ']', ':', ' ', '\n', '\r', '\t']).unwrap_or(self.rest.len());
         let word = &self.rest[..end];
         let json = match word {
@@ -140,8 +142,8 @@ impl Reader<'_> {
     }
 
     fn bump(&mut self) -> Option<char> {
-        let letter = self.rest.chars().next()?;
-        self.rest = &self.rest[letter.len_utf8()..];
-        Some(letter)
+        let character = self.rest.chars().next()?;
+        self.rest = &self.rest[character.len_utf8()..];
+        Some(character)
     }
 }

@@ -1,11 +1,11 @@
-//! Values of every type, in pieces of every size.
+//! Values of every type, in chunks of every size.
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::schema::Presence;
 
-/// Encodes `text` in pieces of every size and expects `{"x":…}` each time.
+/// Encodes `text` in chunks of every size and expects `{"x":…}` each time.
 fn check(schema: &Value, text: &str, expect: &str) {
     for size in [1, 2, 3, 7, usize::MAX] {
         let got = encode(schema, text, Markup::Plain, size);
@@ -13,7 +13,7 @@ fn check(schema: &Value, text: &str, expect: &str) {
     }
 }
 
-fn refuse(schema: &Value, text: &str) {
+fn check_rejected(schema: &Value, text: &str) {
     assert_eq!(encode(schema, text, Markup::Plain, 3), Err(text.to_owned()));
 }
 
@@ -23,11 +23,11 @@ fn encode(schema: &Value, text: &str, markup: Markup, size: usize) -> Result<Str
     let mut encoder = Encoder::new(parameter, CallKind::Function, markup);
     let mut out = String::new();
     encoder.open(&mut writer, &mut out);
-    let letters = text.chars().collect::<Vec<_>>();
-    for piece in letters.chunks(size.min(letters.len().max(1))) {
+    let characters = text.chars().collect::<Vec<_>>();
+    for piece in characters.chunks(size.min(characters.len().max(1))) {
         encoder.push(&piece.iter().collect::<String>(), &mut writer, &mut out);
     }
-    if let Closed::Unreadable(text) = encoder.close(Ending::Tag, &mut writer, &mut out) {
+    if let CloseOutcome::Unreadable(text) = encoder.close(CloseKind::Tag, &mut writer, &mut out) {
         return Err(text);
     }
     writer.end(&mut out);
@@ -45,7 +45,7 @@ fn strings_are_raw() {
 }
 
 #[test]
-fn one_line_end_on_each_side_of_a_block_is_layout() {
+fn one_newline_on_each_side_of_a_block_is_layout() {
     // P20
     let string = json!({"type": "string"});
     check(&string, "\n  x\n", "\"  x\"");
@@ -59,7 +59,7 @@ fn one_line_end_on_each_side_of_a_block_is_layout() {
 }
 
 #[test]
-fn unions_are_decided_by_what_they_allow() {
+fn union_types_are_decided_by_the_schema() {
     // P17
     let nullable = json!({"anyOf": [{"type": "string"}, {"type": "null"}]});
     check(&nullable, "abc", "\"abc\"");
@@ -82,7 +82,7 @@ fn unions_are_decided_by_what_they_allow() {
 }
 
 #[test]
-fn listed_values_are_matched_when_one_is_meant() {
+fn enum_values_are_matched_if_unambiguous() {
     // P18
     let unit = json!({"enum": ["celsius", "fahrenheit"]});
     check(&unit, "celsius", "\"celsius\"");
@@ -94,7 +94,7 @@ fn listed_values_are_matched_when_one_is_meant() {
 }
 
 #[test]
-fn scalars_fit_their_type_and_keep_their_digits() {
+fn scalars_are_converted_and_keep_their_digits() {
     // P19
     let integer = json!({"type": "integer"});
     check(&integer, " 7 ", "7");
@@ -106,13 +106,13 @@ fn scalars_fit_their_type_and_keep_their_digits() {
         check(&json!({"type": "boolean"}), text, expect);
     }
     check(&json!({"type": ["integer", "null"]}), "None", "null");
-    refuse(&integer, "5.5");
-    refuse(&integer, "five");
-    refuse(&integer, "");
+    check_rejected(&integer, "5.5");
+    check_rejected(&integer, "five");
+    check_rejected(&integer, "");
 }
 
 #[test]
-fn structures_are_json_or_what_can_only_mean_it() {
+fn objects_and_arrays_are_json_or_unambiguous_almost_json() {
     let object = json!({"type": "object"});
     check(&object, "{\"a\":[1,{\"b\":null}]}", "{\"a\":[1,{\"b\":null}]}"); // P14
     check(&object, "{'a': True, b: None,}", "{\"a\":true,\"b\":null}"); // P14
@@ -121,10 +121,10 @@ fn structures_are_json_or_what_can_only_mean_it() {
     check(&object, "{&quot;a&quot;:1}", "{\"a\":1}"); // P13
     check(&object, "\"{\\\"a\\\":1}\"", "{\"a\":1}"); // P15
     check(&json!({"type": "array"}), "[1, 2,]", "[1,2]");
-    refuse(&object, "{\"a\":1");
-    refuse(&object, "[1]");
-    refuse(&object, "{\"a\" 1}");
-    refuse(&object, "hello");
+    check_rejected(&object, "{\"a\":1");
+    check_rejected(&object, "[1]");
+    check_rejected(&object, "{\"a\" 1}");
+    check_rejected(&object, "hello");
     assert_eq!(encode(&json!({"type": "string"}), "[1]", Markup::Json, 2), Ok("{\"x\":\"[1]\"}".into()));
     assert_eq!(encode(&json!({}), "5", Markup::String, 2), Ok("{\"x\":\"5\"}".into()));
 }

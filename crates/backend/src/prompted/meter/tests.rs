@@ -1,4 +1,4 @@
-//! Whose figures a turn gets.
+//! Reported and estimated usage.
 
 use toolgate_model::{Delta, Finish};
 
@@ -10,51 +10,51 @@ fn meter() -> Meter {
     Meter::new(CLIENT, Arc::new(TurnRequest::new("m", Vec::new())))
 }
 
-fn said(meter: &mut Meter, bytes: usize) {
-    meter.hear(&mut TurnEvent::BlockDelta(Delta::Text("x".repeat(bytes))));
+fn observe_text(meter: &mut Meter, bytes: usize) {
+    meter.observe(&mut TurnEvent::BlockDelta(Delta::Text("x".repeat(bytes))));
 }
 
 fn usage(input: u64, output: u64) -> Usage {
     Usage { input, output, ..Usage::default() }
 }
 
-/// The counts of the reply's end, and whether they are marked.
-fn finish(meter: &mut Meter, counted: Option<Usage>) -> (Option<Usage>, bool) {
-    let mut end = TurnEvent::Finished(Finish { usage: counted, ..Finish::default() });
-    meter.hear(&mut end);
-    let TurnEvent::Finished(Finish { usage, .. }) = &end else { panic!("an end stays one") };
-    let counts = usage.clone();
-    let mut shown = [TurnEvent::Usage(Usage::default())];
-    meter.mark(&mut shown);
-    let [TurnEvent::Usage(shown)] = &shown else { panic!("counts stay counts") };
-    (counts, shown.extras.field(CLIENT, "estimated") == Some(&Value::Bool(true)))
+/// The usage in the last event of the reply, and whether it is marked as an estimate.
+fn finish(meter: &mut Meter, reported: Option<Usage>) -> (Option<Usage>, bool) {
+    let mut end = TurnEvent::Finished(Finish { usage: reported, ..Finish::default() });
+    meter.observe(&mut end);
+    let TurnEvent::Finished(Finish { usage, .. }) = &end else { panic!("not a finish: {end:?}") };
+    let usage = usage.clone();
+    let mut events = [TurnEvent::Usage(Usage::default())];
+    meter.mark_estimates(&mut events);
+    let [TurnEvent::Usage(marked)] = &events else { panic!("not usage: {events:?}") };
+    (usage, marked.extras.field(CLIENT, "estimated") == Some(&Value::Bool(true)))
 }
 
 #[test]
-fn the_hosts_figures_are_kept_and_what_it_does_not_say_is_estimated_and_marked() {
-    let mut told = meter();
-    said(&mut told, 400);
-    assert_eq!(finish(&mut told, Some(usage(7, 9))), (Some(usage(7, 9)), false));
+fn reported_usage_is_kept_and_missing_usage_is_estimated_and_marked() {
+    let mut reported_at_the_end = meter();
+    observe_text(&mut reported_at_the_end, 400);
+    assert_eq!(finish(&mut reported_at_the_end, Some(usage(7, 9))), (Some(usage(7, 9)), false));
 
-    let mut told_before = meter();
-    told_before.hear(&mut TurnEvent::Usage(usage(7, 9)));
-    assert_eq!(finish(&mut told_before, None), (None, false));
+    let mut reported_earlier = meter();
+    reported_earlier.observe(&mut TurnEvent::Usage(usage(7, 9)));
+    assert_eq!(finish(&mut reported_earlier, None), (None, false));
 
-    let mut silent = meter();
-    said(&mut silent, 400);
-    assert_eq!(finish(&mut silent, None), (Some(usage(0, 100)), true));
+    let mut unreported = meter();
+    observe_text(&mut unreported, 400);
+    assert_eq!(finish(&mut unreported, None), (Some(usage(0, 100)), true));
 }
 
 #[test]
-fn a_reply_that_is_left_counts_at_least_what_was_heard() {
-    let mut begun = meter();
-    begun.hear(&mut TurnEvent::Usage(usage(50, 1)));
-    said(&mut begun, 400);
-    assert_eq!(begun.leave(), usage(50, 100));
+fn an_abandoned_reply_counts_at_least_what_arrived() {
+    let mut input_only = meter();
+    input_only.observe(&mut TurnEvent::Usage(usage(50, 1)));
+    observe_text(&mut input_only, 400);
+    assert_eq!(input_only.abandon(), usage(50, 100));
 
-    let mut told = meter();
-    told.hear(&mut TurnEvent::Usage(usage(50, 130)));
-    said(&mut told, 400);
-    assert_eq!(told.leave(), usage(50, 130));
-    assert!(!finish(&mut told, Some(usage(1, 1))).1);
+    let mut reported = meter();
+    reported.observe(&mut TurnEvent::Usage(usage(50, 130)));
+    observe_text(&mut reported, 400);
+    assert_eq!(reported.abandon(), usage(50, 130));
+    assert!(!finish(&mut reported, Some(usage(1, 1))).1);
 }

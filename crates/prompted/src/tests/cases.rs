@@ -1,10 +1,10 @@
-//! The failure modes P1 to P32, each with the one right result.
+//! The failure modes P1 to P32, each with its only correct result. See docs/cases.md.
 
 use super::*;
 use crate::options::{AfterCalls, Markerless, Repair, Switch, UnknownTool};
 use toolgate_model::{Choice, Parallel};
 
-/// No side requests: what is read here is what one answer gives.
+/// Options without side requests.
 fn plain() -> Options {
     Options { continuations: 0, nudge: Switch::Off, repair: Repair::Off, ..Options::default() }
 }
@@ -22,14 +22,14 @@ fn check_with(options: &Options, text: &str, blocks: &[&str], recoveries: &[Reco
     assert_eq!((outcome.stop, outcome.truncation), (stop, None), "{text}");
 }
 
-/// A call that is left unfinished, and said to be.
+/// Checks that a call is left unfinished and reported as truncated.
 fn check_cut(text: &str, stop: &StopReason, blocks: &[&str], truncation: Truncation) {
     let outcome = read(text, &plain(), stop);
     assert_eq!(outcome.blocks, blocks, "{text}");
     assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(truncation)), "{text}");
 }
 
-/// One `Write` whose content is the given text between its tags.
+/// A `Write` call up to the given content.
 fn write(content: &str) -> String {
     format!(
         "§\n<invoke name=\"Write\">\n<parameter name=\"file_path\">a</parameter>\n<parameter name=\"content\">{content}"
@@ -48,7 +48,7 @@ const LS: &str = "<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parame
 const CALL_LS: &str = "call Bash {\"command\":\"ls\"}";
 
 #[test]
-fn p1_a_trigger_may_come_in_pieces() {
+fn p1_a_trigger_may_be_split() {
     check(&format!("Let me look.\n§\n{LS}"), &["text Let me look.", CALL_LS], &[]);
     check(&format!("§\n{LS}"), &[CALL_LS], &[]);
     check("<<CALL_ is no trigger", &["text <<CALL_ is no trigger"], &[]);
@@ -56,7 +56,7 @@ fn p1_a_trigger_may_come_in_pieces() {
 }
 
 #[test]
-fn p2_what_is_rehearsed_in_reasoning_does_not_run() {
+fn p2_calls_in_reasoning_do_not_run() {
     let text = format!("<think>I could §\n{LS}\nor so</think>\n\n§\n{LS}");
     check(&text, &[&format!("think I could §\n{LS}\nor so"), CALL_LS], &[]);
     check("<think>hm</think>\n\nYes.", &["think hm", "text Yes."], &[]);
@@ -68,7 +68,7 @@ fn p2_what_is_rehearsed_in_reasoning_does_not_run() {
 }
 
 #[test]
-fn p3_a_call_at_the_end_of_reasoning_that_never_closed_is_the_answer() {
+fn p3_a_call_at_the_end_of_unclosed_reasoning_runs() {
     let text = format!("<think>I must look.\n§\n{LS}");
     let thought = format!("think I must look.\n§\n{LS}");
     check(&text, &[&thought, CALL_LS], &[Recovery::CallInReasoning]);
@@ -93,7 +93,7 @@ fn p4_a_trigger_in_prose_is_prose() {
 }
 
 #[test]
-fn p5_a_fence_quotes_unless_it_is_the_whole_answer() {
+fn p5_a_fenced_call_runs_only_if_the_fence_ends_the_answer() {
     let example = format!("Like this:\n```xml\nexample:\n§\n{LS}\n```\nDone.");
     check(&example, &[&format!("text {example}")], &[]);
     let fenced = format!("I look.\n```xml\n§\n{LS}\n```\n");
@@ -126,7 +126,7 @@ fn p6_a_call_without_a_trigger_is_text_unless_allowed_and_safe() {
 }
 
 #[test]
-fn p7_a_missing_closing_tag_is_made_up_for_by_the_calls() {
+fn p7_the_closing_tag_of_the_call_ends_an_unclosed_value() {
     check_write("\nvalue\n</invoke>", "value", &[Recovery::MissingValueClose]);
     check_write("value\n</invoke>", "value", &[Recovery::MissingValueClose]);
     check(
@@ -137,7 +137,7 @@ fn p7_a_missing_closing_tag_is_made_up_for_by_the_calls() {
 }
 
 #[test]
-fn p8_a_value_closed_by_its_own_name_is_closed() {
+fn p8_a_closing_tag_with_the_parameter_name_ends_the_value() {
     let text = write("text</content>\n<parameter name=\"meta\">m</parameter>\n</invoke>");
     let expect = "call Write {\"file_path\":\"a\",\"content\":\"text\",\"meta\":\"m\"}";
     check(&text, &[expect], &[Recovery::WrongClose]);
@@ -146,7 +146,7 @@ fn p8_a_value_closed_by_its_own_name_is_closed() {
 }
 
 #[test]
-fn p9_the_next_parameter_ends_a_value_that_nothing_closed() {
+fn p9_the_next_parameter_ends_an_unclosed_value() {
     let text = write("\ntext\n<parameter name=\"meta\">m</parameter>\n</invoke>");
     let expect = "call Write {\"file_path\":\"a\",\"content\":\"text\",\"meta\":\"m\"}";
     check(&text, &[expect], &[Recovery::ImplicitClose]);
@@ -155,7 +155,7 @@ fn p9_the_next_parameter_ends_a_value_that_nothing_closed() {
 }
 
 #[test]
-fn p10_closing_tags_that_repeat_are_one() {
+fn p10_repeated_closing_tags_count_once() {
     check_write("x</parameter>\n</parameter>\n</invoke>", "x", &[Recovery::RepeatedClose]);
 }
 
@@ -183,7 +183,7 @@ fn p11_markup_inside_a_value_belongs_to_it() {
 }
 
 #[test]
-fn p12_cdata_is_unwrapped_where_a_value_begins_with_it() {
+fn p12_cdata_at_the_start_of_a_value_is_unwrapped() {
     check_write("<![CDATA[a]]]]><![CDATA[>b]]></parameter>\n</invoke>", "a]]>b", &[]);
     check_write("\n<![CDATA[\nx\n]]>\n</parameter>\n</invoke>", "\nx\n", &[]);
     check_write(
@@ -228,11 +228,11 @@ fn p13_to_p19_types_come_from_the_schema() {
     };
     bash("5.0", "5", &[Recovery::Coerced]); // P19
     bash(" 7 ", "7", &[]); // P19
-    bash("soon", "\"soon\"", &[Recovery::UnreadableValue]); // the client's validator answers
+    bash("soon", "\"soon\"", &[Recovery::UnreadableValue]); // The client's validator reports it.
 }
 
 #[test]
-fn p20_spaces_of_a_value_are_kept_but_for_the_lines_of_its_tags() {
+fn p20_whitespace_is_kept_except_for_one_newline_next_to_each_tag() {
     check_write("\n  x\n</parameter>\n</invoke>", "  x", &[]);
     check_write("\n\n  x\n\n</parameter>\n</invoke>", "\n  x\n", &[]);
     check_write("  x\n</parameter>\n</invoke>", "  x\n", &[]);
@@ -240,7 +240,7 @@ fn p20_spaces_of_a_value_are_kept_but_for_the_lines_of_its_tags() {
 }
 
 #[test]
-fn p21_text_outside_ascii_stays_whole() {
+fn p21_text_outside_ascii_is_intact() {
     check_write("🚀 é 漢 \u{fffd}</parameter>\n</invoke>", "🚀 é 漢 \u{fffd}", &[]);
 }
 
@@ -252,7 +252,7 @@ fn p22_several_calls_with_or_without_more_triggers() {
 }
 
 #[test]
-fn p23_prose_and_wrappers_after_the_trigger_are_passed_over() {
+fn p23_prose_and_wrappers_after_the_trigger_are_skipped() {
     check(
         &format!("§\nI will call it.\n<function_calls>\n{LS}\n</function_calls>"),
         &["text I will call it.", CALL_LS],
@@ -263,7 +263,7 @@ fn p23_prose_and_wrappers_after_the_trigger_are_passed_over() {
 }
 
 #[test]
-fn p24_a_drifted_tool_name_is_corrected_and_an_unknown_one_is_policy() {
+fn p24_a_similar_tool_name_is_corrected_and_an_unknown_one_follows_the_policy() {
     for name in ["bash", "functions.Bash"] {
         check(&format!("§\n{}", LS.replace("Bash", name)), &[CALL_LS], &[Recovery::ToolRenamed]);
     }
@@ -274,7 +274,7 @@ fn p24_a_drifted_tool_name_is_corrected_and_an_unknown_one_is_policy() {
 }
 
 #[test]
-fn p25_a_drifted_parameter_name_is_corrected_if_one_is_meant() {
+fn p25_a_similar_parameter_name_is_corrected_if_unambiguous() {
     let text = write("x</parameter>\n</invoke>").replace("file_path", "filePath");
     check(&text, &[&written("x")], &[Recovery::ParameterRenamed]);
     let unknown = write("x</parameter>\n<parameter name=\"mode\">7</parameter>\n</invoke>");
@@ -282,7 +282,7 @@ fn p25_a_drifted_parameter_name_is_corrected_if_one_is_meant() {
 }
 
 #[test]
-fn p27_what_follows_the_calls_is_dropped_and_the_upstream_with_it() {
+fn p27_text_after_the_calls_is_dropped() {
     let tail = format!("§\n{LS}\n\nHere is the result:\n<tool_result>a b</tool_result>");
     let outcome = read(&tail, &plain(), &StopReason::EndTurn);
     assert_eq!(outcome.blocks, [CALL_LS]);
@@ -294,29 +294,29 @@ fn p27_what_follows_the_calls_is_dropped_and_the_upstream_with_it() {
 }
 
 #[test]
-fn p28_a_cut_call_is_never_finished() {
+fn p28_a_truncated_call_is_never_finished() {
     let cut = StopReason::MaxTokens;
     let open = "call Write {\"file_path\":\"a\",\"content\":\"x";
     check_cut(&write("x"), &StopReason::EndTurn, &[open], Truncation::InsideCall);
     check_cut(&write("x"), &cut, &[open], Truncation::InsideCall);
-    // Cut after what may be a closing tag, or a line of the value.
+    // Cut after a possible closing tag, or a line of the value.
     let closed = format!("{open}</parameter>\\n</invoke>");
     check_cut(&write("x</parameter>\n</invoke>"), &cut, &[&closed], Truncation::InsideCall);
     check_cut("§\n<invoke name=\"Write\">\n", &cut, &[], Truncation::InsideCall);
     check_cut("§\n", &StopReason::EndTurn, &[], Truncation::BeforeCall);
     check_cut("§\n<tool_call>{\"name\":\"Bash\",\"argu", &StopReason::EndTurn, &[], Truncation::InsideCall);
-    // Every parameter is there and closed, and the model stopped by itself.
+    // Every parameter is set and closed, and the model stopped by itself.
     let whole = write("x</parameter>\n<parameter name=\"meta\">m</parameter>\n");
     let expect = "call Write {\"file_path\":\"a\",\"content\":\"x\",\"meta\":\"m\"}";
     check(&whole, &[expect], &[Recovery::MissingCallClose]);
     let closed = "call Write {\"file_path\":\"a\",\"content\":\"x\"";
     check_cut(&write("x</parameter>\n"), &StopReason::EndTurn, &[closed], Truncation::InsideCall);
-    let lacking = "§\n<invoke name=\"Write\">\n<parameter name=\"content\">x</parameter>\n";
-    check_cut(lacking, &StopReason::EndTurn, &["call Write {\"content\":\"x\""], Truncation::InsideCall);
+    let incomplete = "§\n<invoke name=\"Write\">\n<parameter name=\"content\">x</parameter>\n";
+    check_cut(incomplete, &StopReason::EndTurn, &["call Write {\"content\":\"x\""], Truncation::InsideCall);
 }
 
 #[test]
-fn rubbish_between_parameters_leaves_the_call_unfinished() {
+fn unexpected_text_between_parameters_leaves_the_call_unfinished() {
     let text = write("x</parameter>\n<parameter name=\"meta\">m</parameter>\nrubbish\n</invoke>");
     let open = "call Write {\"file_path\":\"a\",\"content\":\"x\",\"meta\":\"m</parameter>\\nrubbish";
     check_cut(&text, &StopReason::EndTurn, &[open], Truncation::Malformed);
@@ -325,7 +325,7 @@ fn rubbish_between_parameters_leaves_the_call_unfinished() {
 }
 
 #[test]
-fn p31_other_syntaxes_are_read_after_a_trigger() {
+fn p31_other_syntaxes_are_accepted_after_a_trigger() {
     let foreign = |text: &str| {
         check(&format!("§\n{text}"), &[CALL_LS], &[Recovery::ForeignSyntax]);
     };
@@ -362,7 +362,7 @@ fn p31_other_syntaxes_are_read_after_a_trigger() {
 }
 
 #[test]
-fn the_clients_choice_is_kept() {
+fn the_clients_tool_choice_is_obeyed() {
     let choose = |choice: Choice, parallel: Option<Parallel>, text: &str| {
         let mut request = request();
         request.tool_choice.choice = Some(choice);

@@ -1,33 +1,33 @@
-//! What is asked of a text-only model besides its answer, and what that costs: a call written again, a value fetched, a
-//! host left early. All of it is counted.
+//! Side requests to a text-only model and their token usage: retries, missing values, and replies that are
+//! abandoned early.
 
 use serde_json::{Value, json};
 use toolgate_prompted::{Options, Strictness};
 use toolgate_testkit::{Script, ScriptedUpstream};
 
 use crate::gate::Gate;
-use crate::text_host::{CALL, call_in, forget_the_city, gate, questions, say, streamed_arguments};
+use crate::text_host::{CALL, call_in, gate, omit_the_city, questions, say, streamed_arguments};
 
-/// Says this first, and a good call when told that it cannot be read.
-async fn host_that_errs(first: &'static str) -> ScriptedUpstream {
+/// A host that sends `first`, and a valid call when it is asked to retry.
+async fn host_that_needs_a_retry(first: &'static str) -> ScriptedUpstream {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(move |received| {
-        let told = String::from_utf8_lossy(&received.body).contains("Your call cannot be read");
-        say(received, if told { CALL } else { first }, "stop")
+        let is_retry = String::from_utf8_lossy(&received.body).contains("Your call could not be parsed");
+        say(received, if is_retry { CALL } else { first }, "stop")
     });
     upstream
 }
 
-/// The output tokens of a reply or of the last frame that counts them.
+/// The output tokens of a whole reply, or of the last frame that has any.
 fn output_tokens(text: &str) -> u64 {
     let at = text.rfind("\"output_tokens\":").unwrap_or_else(|| panic!("no counts in {text}"));
     let digits = text[at + "\"output_tokens\":".len()..].trim_start();
-    digits[..digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len())]
+    digits[..digits.find(|character: char| !character.is_ascii_digit()).unwrap_or(digits.len())]
         .parse()
         .expect("a number")
 }
 
-/// Waits until so many recoveries of a kind are counted: a turn is accounted for right after its last byte.
+/// Waits until this many recoveries of a kind are counted: metering runs after the last byte is sent.
 async fn assert_recoveries(gate: &Gate, kind: &str, count: u64) {
     const TRIES: usize = 500;
     let row = format!("toolgate_recoveries_total{{kind=\"{kind}\"}} {count}\n");
@@ -40,21 +40,21 @@ async fn assert_recoveries(gate: &Gate, kind: &str, count: u64) {
 }
 
 #[tokio::test]
-async fn a_call_that_cannot_be_understood_is_written_again() {
-    let upstream = host_that_errs("Hm.\n§\n<invok name=\"get_weather\">\n</invoke>\n").await;
+async fn an_invalid_call_is_retried() {
+    let upstream = host_that_needs_a_retry("Hm.\n§\n<invok name=\"get_weather\">\n</invoke>\n").await;
     let gate = gate(&upstream, Options::default());
     let [(path, body), ..] = questions(true);
     let stream = gate.post(path, &body).await.text().await;
     assert_eq!(streamed_arguments(path, &stream), json!({ "city": "Paris", "days": 3 }));
     assert!(stream.contains("Hm.") && !stream.contains("invok"), "{stream}");
-    assert_eq!(output_tokens(&stream), 18, "both answers are paid for: {stream}");
+    assert_eq!(output_tokens(&stream), 18, "both answers count: {stream}");
     assert_eq!(upstream.requests().len(), 2);
     assert_recoveries(&gate, "retried", 1).await;
 }
 
 #[tokio::test]
-async fn strict_and_whole_the_client_sees_only_the_exact_call() {
-    let upstream = host_that_errs(
+async fn in_strict_mode_a_whole_reply_has_only_the_exact_call() {
+    let upstream = host_that_needs_a_retry(
         "§\n<invoke name=\"Get_Weather\">\n<parameter name=\"city\">Rome</parameter>\n</invoke>",
     )
     .await;
@@ -68,10 +68,10 @@ async fn strict_and_whole_the_client_sees_only_the_exact_call() {
 }
 
 #[tokio::test]
-async fn a_retry_that_fails_leaves_the_text_as_it_was_written() {
+async fn a_failed_retry_leaves_the_text_as_it_was_written() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
-        if String::from_utf8_lossy(&received.body).contains("Your call cannot be read") {
+        if String::from_utf8_lossy(&received.body).contains("Your call could not be parsed") {
             return Script::json(
                 400,
                 json!({ "error": { "message": "no", "type": "invalid_request_error" } }),
@@ -89,9 +89,9 @@ async fn a_retry_that_fails_leaves_the_text_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn a_value_that_was_fetched_is_paid_for() {
+async fn the_usage_of_a_side_request_is_counted() {
     let upstream = ScriptedUpstream::start().await;
-    forget_the_city(&upstream);
+    omit_the_city(&upstream);
     let gate = gate(&upstream, Options::default());
     for stream in [false, true] {
         let [(path, body), ..] = questions(stream);
@@ -103,7 +103,7 @@ async fn a_value_that_was_fetched_is_paid_for() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_left_before_it_counts_is_estimated_and_the_reply_says_so() {
+async fn usage_of_an_abandoned_reply_is_estimated_and_marked() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
         let script = say(received, &format!("{CALL}\nResult: sunny, as I made up."), "stop");
@@ -125,7 +125,7 @@ async fn a_host_that_is_left_before_it_counts_is_estimated_and_the_reply_says_so
 }
 
 #[tokio::test]
-async fn a_host_that_never_counts_is_estimated() {
+async fn usage_that_the_host_does_not_report_is_estimated() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|_| {
         let message = json!({ "role": "assistant", "content": "Nothing to look up." });

@@ -1,13 +1,13 @@
-//! Why a reply ends, and what that says about its last words.
+//! The stop reason of a reply, and what the upstream's stop reason says about the end of its text.
 
 use toolgate_model::{Finish, StopReason};
 
 use super::Interpreter;
-use crate::parse::lex::End;
+use crate::parse::lex::InputEnd;
 
 impl Interpreter {
-    /// Calls decide why the reply ended; a cut is never hidden (P28).
-    pub(super) fn stop(&self, upstream: StopReason) -> StopReason {
+    /// Any call makes the stop reason `ToolUse`, and a truncation is always reported (P28).
+    pub(super) fn stop_reason(&self, upstream: StopReason) -> StopReason {
         if self.parser.truncation().is_some() {
             return StopReason::MaxTokens;
         }
@@ -34,15 +34,15 @@ impl Interpreter {
     }
 }
 
-/// Whether the end of a reply is an end of what the model had to say.
-pub(super) fn ending(finish: &Finish) -> End {
+/// Whether the model finished its text or was cut off.
+pub(super) fn input_end(finish: &Finish) -> InputEnd {
     match finish.stop {
-        StopReason::MaxTokens | StopReason::ContextWindow | StopReason::ContentFilter => End::Cut,
+        StopReason::MaxTokens | StopReason::ContextWindow | StopReason::ContentFilter => InputEnd::Cut,
         StopReason::EndTurn
         | StopReason::ToolUse
         | StopReason::StopSequence
         | StopReason::PauseTurn
         | StopReason::Refusal
-        | StopReason::Other(_) => End::Clean,
+        | StopReason::Other(_) => InputEnd::Clean,
     }
 }

@@ -1,112 +1,116 @@
-//! The end of the answer: what is unfinished then, and whether text that was held back is a call after all (P3, P5).
+//! The end of the answer: reports what is unfinished, and decides whether buffered text is a call after all
+//! (P3, P5).
 
 use std::sync::Arc;
 
-use super::lex::End;
+use super::lex::InputEnd;
 use super::{Parser, Piece, State, push_text};
 use crate::fault::Fault;
 use crate::recovery::{Recovery, Truncation};
 
 impl Parser {
-    pub(super) fn settle(&mut self, end: End, out: &mut Vec<Piece>) {
+    pub(super) fn finish_state(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
         match std::mem::replace(&mut self.state, State::Tail) {
             State::Text | State::Think(_) => {
                 self.state = State::Inert;
-                self.settle_thought(end, out);
+                self.finish_reasoning(end, out);
             }
-            State::Fenced(held) => self.settle_fenced(&held, end, out),
-            State::Calls if self.calls == self.calls_before || !self.rest().trim_start().is_empty() => {
-                self.settle_before_call(end, out);
+            State::Fenced(buffered) => self.finish_fence(&buffered, end, out),
+            State::Calls if self.calls == self.calls_at_trigger || !self.rest().trim_start().is_empty() => {
+                self.finish_before_call(end, out);
             }
-            // More calls could have come.
+            // More calls could have followed.
             State::Calls | State::Inert => self.state = State::Inert,
             State::Tail => {}
-            // Only a call that can have no further parameter is complete without its closing tag.
+            // Without its closing tag, a call is complete only if it can have no further parameter.
             State::Invoke(call)
-                if end == End::Clean
+                if end == InputEnd::Clean
                     && call.slots.are_all_set()
                     && self.stage.is_none()
                     && closes(self.rest()) =>
             {
                 self.recover(Recovery::MissingCallClose);
                 self.complete(call, out);
-                self.decline(out);
+                self.decline_values(out);
                 self.state = State::Tail;
             }
             State::Invoke(_) | State::Value(..) | State::Paused(..) => {
-                self.settle_cut(out);
+                self.finish_cut_call(out);
             }
             State::Json(_) => {
-                self.unstage(out);
+                self.emit_stage_as_text(out);
                 self.truncation = Some(Truncation::InsideCall);
             }
         }
     }
 
-    /// The answer ended where a call was to come, perhaps inside its first tag.
-    fn settle_before_call(&mut self, end: End, out: &mut Vec<Piece>) {
-        // A model that stopped inside a tag by itself is told, unless there are calls that would then come twice.
+    /// The answer ended where a call was expected, or inside its first tag.
+    fn finish_before_call(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
+        // A model that stopped inside a tag by itself gets a retry, unless earlier calls would then be
+        // repeated.
         let begun = self.rest().trim_start();
         let is_trigger = self.rules.trigger.as_deref().is_some_and(|trigger| trigger.starts_with(begun));
-        if end == End::Clean && self.calls == 0 && !is_trigger {
-            self.blame(Fault::BrokenTag);
+        if end == InputEnd::Clean && self.calls == 0 && !is_trigger {
+            self.record_fault(Fault::MalformedTag);
         }
         self.consume(self.rest().len());
-        if self.calls == self.calls_before {
-            self.unstage(out);
+        if self.calls == self.calls_at_trigger {
+            self.emit_stage_as_text(out);
         }
         self.truncation = Some(Truncation::BeforeCall);
     }
 
-    fn settle_cut(&mut self, out: &mut Vec<Piece>) {
+    fn finish_cut_call(&mut self, out: &mut Vec<Piece>) {
         self.consume(self.rest().len());
         if self.stage.is_some() {
-            self.unstage(out);
+            self.emit_stage_as_text(out);
         } else {
             self.emit(Piece::CallCut, out);
         }
         self.truncation = Some(Truncation::InsideCall);
     }
 
-    /// P5: a fence that ends the answer.
-    fn settle_fenced(&mut self, held: &str, end: End, out: &mut Vec<Piece>) {
-        let trimmed = held.trim_start();
+    /// P5: runs the call in a code fence that ends the answer.
+    fn finish_fence(&mut self, buffered: &str, end: InputEnd, out: &mut Vec<Piece>) {
+        let trimmed = buffered.trim_start();
         let content = trimmed.split_once('\n').map_or("", |(_, content)| content);
-        if end != End::Clean || !self.promote(content, Recovery::CallInFence, out) {
-            self.produced = true;
-            push_text(held, out);
+        if end != InputEnd::Clean || !self.promote(content, Recovery::CallInFence, out) {
+            self.has_output = true;
+            push_text(buffered, out);
         }
     }
 
-    /// P3: an answer that is all reasoning and ends in a call.
-    fn settle_thought(&mut self, end: End, out: &mut Vec<Piece>) {
-        let Some(thought) = self.thought.take().filter(|_| end == End::Clean && !self.produced) else {
+    /// P3: runs the call at the end of an answer that consists of reasoning only.
+    fn finish_reasoning(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
+        let Some(reasoning) =
+            self.reasoning_text.take().filter(|_| end == InputEnd::Clean && !self.has_output)
+        else {
             return;
         };
         let Some(trigger) = self.rules.trigger.clone().filter(|_| !self.rules.is_strict()) else { return };
-        // From the first trigger on, or else, if that was a rehearsal, from the last.
-        for found in [thought.find(&trigger), thought.rfind(&trigger)].into_iter().flatten() {
-            if self.promote(&thought[found..], Recovery::CallInReasoning, out) {
+        // Starts at the first trigger or, if that was only a draft, at the last.
+        for found in [reasoning.find(&trigger), reasoning.rfind(&trigger)].into_iter().flatten() {
+            if self.promote(&reasoning[found..], Recovery::CallInReasoning, out) {
                 return;
             }
         }
     }
 
-    /// Takes a text for calls if it is nothing else: no prose before, between or after them.
+    /// Runs the calls in a text that contains nothing else: no prose before, between or after them.
     fn promote(&mut self, text: &str, recovery: Recovery, out: &mut Vec<Piece>) -> bool {
         let mut reader = Self::new(Arc::clone(&self.rules));
         reader.state = State::Text;
         let mut pieces = Vec::new();
         reader.push(text, &mut pieces);
-        reader.finish(End::Clean, &mut pieces);
-        while reader.wanted().is_some() {
-            reader.decline(&mut pieces);
-            reader.finish(End::Clean, &mut pieces);
+        reader.finish(InputEnd::Clean, &mut pieces);
+        while reader.missing_parameter().is_some() {
+            reader.decline_values(&mut pieces);
+            reader.finish(InputEnd::Clean, &mut pieces);
         }
         let only_calls = pieces.iter().all(|piece| match piece {
             Piece::Text(text) | Piece::Reasoning(text) => text.trim().is_empty(),
             Piece::CallStarted(..) | Piece::Arguments(_) | Piece::CallFinished => true,
-            Piece::CallCut | Piece::Refused => false,
+            Piece::CallCut | Piece::InvalidCall => false,
         });
         let whole = reader.truncation.is_none()
             && reader.calls > 0
@@ -122,12 +126,12 @@ impl Parser {
             self.recover(recovery);
         }
         self.calls += reader.calls;
-        self.produced = true;
+        self.has_output = true;
         true
     }
 }
 
-/// Whether the last words of a call are nothing but the beginning of a closing tag.
+/// Whether the text is the beginning of a closing tag.
 fn closes(rest: &str) -> bool {
     "</".starts_with(rest) || rest.starts_with("</")
 }
