@@ -96,11 +96,11 @@ impl StreamReader {
                 let key = ParagraphKey { item, kind: ReasoningKind::Full, index };
                 self.items.reasoning_delta(key, &delta, out);
             }
-            "response.created" | "response.queued" | "response.in_progress" => {
-                if self.phase == Phase::Before {
-                    let event: ResponseEvent = read(data)?;
-                    self.start(reply_read::split(event.response).0, out);
-                }
+            "response.created" | "response.queued" | "response.in_progress"
+                if self.phase == Phase::Before =>
+            {
+                let event: ResponseEvent = read(data)?;
+                self.start(reply_read::split(event.response).0, out);
             }
             "response.output_item.added" => {
                 if let ItemEvent { output_index, item: Some(item) } = read(data)? {
@@ -125,7 +125,7 @@ impl StreamReader {
             "response.completed" | "response.incomplete" | "response.failed" => {
                 self.finish(read(data)?, out)?;
             }
-            // Progress of the provider's own tools. Their completed items repeat all of it.
+            // Repeated heads, and progress of the provider's own tools, whose completed items repeat all of it.
             _ => {}
         }
         self.items.check_queue()
