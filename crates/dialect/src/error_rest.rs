@@ -11,7 +11,7 @@ const INSIDE: &str = "error.";
 /// The host's own word for what went wrong.
 const KIND: &str = "type";
 /// What names the exchange, or says in the host's words what every dialect has words for.
-const WRAPPING: [&str; 3] = ["request_id", "type", "error.type"];
+const ENVELOPE_FIELDS: [&str; 3] = ["request_id", "type", "error.type"];
 
 /// What `body` says and `told`, the same error as we write it, does not.
 pub(crate) fn of(dialect: DialectId, body: &[u8], told: &[u8]) -> Extras {
@@ -28,7 +28,7 @@ pub(crate) fn of(dialect: DialectId, body: &[u8], told: &[u8]) -> Extras {
             rest.extend(inside.into_iter().map(|(name, value)| (format!("{INSIDE}{name}"), value)));
         }
     }
-    Extras::of(dialect, rest).wrapped_by(&WRAPPING)
+    Extras::of(dialect, rest).envelope_fields(&ENVELOPE_FIELDS)
 }
 
 /// Adds to a written error what else its host said, if it spoke this dialect.

@@ -10,7 +10,6 @@
 
 pub mod anthropic_messages;
 pub mod claude_stream_json;
-pub mod conformance;
 mod cost;
 mod error_rest;
 pub mod frame;

@@ -6,8 +6,8 @@ mod generate;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use toolgate_dialect::conformance::explain::unexplained;
-use toolgate_dialect::conformance::{context, essence, streams};
+use toolgate_conformance::explain::unexplained;
+use toolgate_conformance::{context, essence, streams};
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
 use toolgate_dialect::registry::ALL;
 use toolgate_model::{Grammar, Losses, Reply, TurnRequest, reply};
@@ -81,8 +81,8 @@ proptest! {
             let again = dialect.upstream.write_request(&read).unwrap();
             let (first, again) = (json(&first.body), json(&again.body));
             let id = dialect.client.id();
-            let found = toolgate_dialect::conformance::equivalence::difference(
-                id, toolgate_dialect::conformance::equivalence::Side::Request, first, again);
+            let found = toolgate_conformance::equivalence::difference(
+                id, toolgate_conformance::equivalence::Side::Request, first, again);
             prop_assert_eq!(found, None);
         }
     }

@@ -1,5 +1,5 @@
-//! What only one dialect knows: unknown fields and whole unknown blocks. They go back to where they came from
-//! unchanged, and everywhere else they are a reported loss (T30).
+//! Data that only one dialect understands: unknown fields and whole unknown blocks. They are written back unchanged in
+//! that dialect; in every other dialect they are a reported loss (T30).
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use crate::loss::Losses;
 /// Fields of a JSON object, in their order.
 pub type Fields = Map<String, Value>;
 
-/// A dialect's name, and the provider whose files and seals it shares.
+/// A dialect's name and its provider.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DialectId {
-    /// As in the configuration: `anthropic-messages`.
+    /// The name used in the configuration: `anthropic-messages`.
     pub name: &'static str,
-    /// Whose ids for uploaded files it understands: `anthropic`, `openai`.
+    /// The provider whose file ids it understands: `anthropic`, `openai`.
     pub provider: &'static str,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Debug for DialectId {
     }
 }
 
-/// Fields that only their own dialect understands, carried beside what everybody understands.
+/// Fields that only one dialect understands, attached to a value that every dialect understands.
 #[derive(Clone, Default, PartialEq)]
 pub struct Extras(Option<Box<Owned>>);
 
@@ -40,20 +40,21 @@ struct Owned {
     dialect: DialectId,
     fields: Fields,
     marks: Vec<&'static str>,
-    wrapping: Wrapping,
+    envelope: Envelope,
 }
 
-/// Which fields only wrap what was said. Other dialects wrap it in their own way, so leaving them out loses nothing.
+/// Which fields belong to the envelope around the content. Other dialects have their own envelope, so dropping these
+/// fields is not a loss.
 #[derive(Clone, Copy, PartialEq)]
-enum Wrapping {
-    These(&'static [&'static str]),
+enum Envelope {
+    Fields(&'static [&'static str]),
     All,
 }
 
-impl Wrapping {
+impl Envelope {
     fn contains(self, name: &str) -> bool {
         match self {
-            Self::These(names) => names.contains(&name),
+            Self::Fields(names) => names.contains(&name),
             Self::All => true,
         }
     }
@@ -61,72 +62,72 @@ impl Wrapping {
 
 impl Owned {
     fn new(dialect: DialectId, fields: Fields) -> Self {
-        Self { dialect, fields, marks: Vec::new(), wrapping: Wrapping::These(&[]) }
+        Self { dialect, fields, marks: Vec::new(), envelope: Envelope::Fields(&[]) }
     }
 }
 
 impl PartialEq for Owned {
-    /// What wraps is about reporting, not about what is carried.
+    /// The envelope affects loss reports only, so it does not count.
     fn eq(&self, other: &Self) -> bool {
         (self.dialect, &self.fields, &self.marks) == (other.dialect, &other.fields, &other.marks)
     }
 }
 
 impl Extras {
-    /// No extra fields. Costs nothing.
+    /// No extra fields. Does not allocate.
     pub const NONE: Self = Self(None);
 
-    /// The fields that `dialect` read and has no other place for.
+    /// The fields that `dialect` read and that have no typed counterpart.
     pub fn of(dialect: DialectId, fields: Fields) -> Self {
         if fields.is_empty() { Self::NONE } else { Self(Some(Box::new(Owned::new(dialect, fields)))) }
     }
 
-    /// Like [`Extras::of`], but says whose they are even where there are none: some fields mean another thing when
-    /// they are absent in another dialect.
+    /// Like [`Extras::of`], but records the dialect even without fields: an absent field may have a different default
+    /// in another dialect.
     pub fn marked(dialect: DialectId, fields: Fields) -> Self {
         Self(Some(Box::new(Owned::new(dialect, fields))))
     }
 
-    /// The same with marks (see [`Extras::mark`]).
+    /// Like [`Extras::marked`], with marks (see [`Extras::mark`]).
     pub fn marked_by(dialect: DialectId, fields: Fields, marks: Vec<&'static str>) -> Self {
         Self(Some(Box::new(Owned { marks, ..Owned::new(dialect, fields) })))
     }
 
-    /// Says that these fields only wrap what was said (an item's id, its status): no dialect reports their loss.
+    /// Declares fields that are part of the envelope (an item's id, its status): dropping them is not reported.
     #[must_use]
-    pub fn wrapped_by(self, names: &'static [&'static str]) -> Self {
-        self.with_wrapping(Wrapping::These(names))
+    pub fn envelope_fields(self, names: &'static [&'static str]) -> Self {
+        self.with_envelope(Envelope::Fields(names))
     }
 
-    /// Says that all fields do: a reply that repeats the request's settings.
+    /// Declares all fields part of the envelope, as in a reply that repeats the request's settings.
     #[must_use]
-    pub fn all_wrapping(self) -> Self {
-        self.with_wrapping(Wrapping::All)
+    pub fn all_envelope_fields(self) -> Self {
+        self.with_envelope(Envelope::All)
     }
 
-    fn with_wrapping(mut self, wrapping: Wrapping) -> Self {
+    fn with_envelope(mut self, envelope: Envelope) -> Self {
         if let Some(owned) = &mut self.0 {
-            owned.wrapping = wrapping;
+            owned.envelope = envelope;
         }
         self
     }
 
-    /// True where there is nothing to carry.
+    /// True if no dialect attached anything.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The fields, if `dialect` is the one that knows them. Looks without reporting: see [`Extras::write`].
+    /// The fields, if they belong to `dialect`. Reports no losses; see [`Extras::write`].
     pub fn known_to(&self, dialect: DialectId) -> Option<&Fields> {
         self.0.as_deref().filter(|owned| owned.dialect == dialect).map(|owned| &owned.fields)
     }
 
-    /// One field, if `dialect` is the one that knows it.
+    /// One field, if it belongs to `dialect`.
     pub fn field(&self, dialect: DialectId, name: &str) -> Option<&Value> {
         self.known_to(dialect)?.get(name)
     }
 
-    /// Adds a field that `dialect` knows. What another dialect left here is replaced.
+    /// Adds a field of `dialect`. Fields of another dialect are replaced.
     pub fn insert(&mut self, dialect: DialectId, name: impl Into<String>, value: Value) {
         match &mut self.0 {
             Some(owned) if owned.dialect == dialect => {
@@ -140,8 +141,8 @@ impl Extras {
         }
     }
 
-    /// Remembers how `dialect` had said something it could have said in two ways (`max_tokens` or
-    /// `max_completion_tokens`). A mark is never written and its loss loses nothing, so nobody reports it.
+    /// Records which of two equivalent spellings `dialect` used (`max_tokens` or `max_completion_tokens`). A mark is
+    /// never written, and dropping it is not a loss.
     pub fn mark(&mut self, dialect: DialectId, mark: &'static str) {
         match &mut self.0 {
             Some(owned) if owned.dialect == dialect => owned.marks.push(mark),
@@ -151,18 +152,18 @@ impl Extras {
         }
     }
 
-    /// True where `dialect` left this mark.
+    /// True if `dialect` set this mark.
     pub fn is_marked(&self, dialect: DialectId, mark: &str) -> bool {
         self.0.as_deref().is_some_and(|owned| owned.dialect == dialect && owned.marks.contains(&mark))
     }
 
-    /// The fields to write where `dialect` is the target; fields of another dialect are reported as lost at `place`.
+    /// The fields to write in `dialect`; fields of another dialect are reported as lost at `place`.
     pub fn write(&self, dialect: DialectId, place: &str, losses: &mut Losses) -> Fields {
         let Some(owned) = &self.0 else { return Fields::new() };
         if owned.dialect == dialect {
             return owned.fields.clone();
         }
-        for name in owned.fields.keys().filter(|name| !owned.wrapping.contains(name)) {
+        for name in owned.fields.keys().filter(|name| !owned.envelope.contains(name)) {
             losses
                 .unknown_to(dialect, if place.is_empty() { name.clone() } else { format!("{place}.{name}") });
         }
@@ -181,19 +182,19 @@ impl fmt::Debug for Extras {
     }
 }
 
-/// A whole block, item or tool that only its own dialect knows.
+/// A whole block, item or tool that only one dialect understands.
 #[derive(Clone, PartialEq)]
 pub struct Opaque {
-    /// Who knows it.
+    /// The dialect that understands it.
     pub dialect: DialectId,
-    /// What it calls itself there: `server_tool_use`, `web_search_call`.
+    /// Its type there: `server_tool_use`, `web_search_call`.
     pub kind: String,
     /// The object, its tag included.
     pub fields: Fields,
 }
 
 impl Opaque {
-    /// The object to write where `dialect` is the target; elsewhere `None`, and the block is reported as lost.
+    /// The object to write in `dialect`; `None` in another dialect, and the block is reported as lost.
     pub fn write(&self, dialect: DialectId, place: &str, losses: &mut Losses) -> Option<&Fields> {
         if self.dialect == dialect {
             return Some(&self.fields);
@@ -217,7 +218,7 @@ mod tests {
     const OTHER: DialectId = DialectId { name: "other", provider: "other" };
 
     #[test]
-    fn what_only_wraps_is_lost_without_a_word() {
+    fn envelope_fields_are_dropped_without_a_loss_report() {
         let check = |extras: &Extras, expect: &[&str]| {
             let mut losses = Losses::default();
             assert_eq!(extras.write(OTHER, "item", &mut losses), Fields::new());
@@ -230,7 +231,7 @@ mod tests {
             .collect();
         let extras = Extras::of(OWNER, fields);
         check(&extras, &["item.id", "item.caller"]);
-        check(&extras.clone().wrapped_by(&["id"]), &["item.caller"]);
-        check(&extras.all_wrapping(), &[]);
+        check(&extras.clone().envelope_fields(&["id"]), &["item.caller"]);
+        check(&extras.all_envelope_fields(), &[]);
     }
 }

@@ -1,69 +1,84 @@
-//! Puts interleaved blocks one after the other: hosts may fill several calls at once, clients take one block at a
-//! time (T5, T6). What cannot be sent yet waits here and follows in order.
+//! Turns interleaved blocks into consecutive ones. A host may fill several blocks at once; the event grammar allows
+//! one open block at a time (T5, T6). Blocks that cannot open yet are queued and follow in order of their start.
 
 use std::collections::VecDeque;
 
 use crate::event::{BlockEnd, BlockStart, Delta, TurnEvent};
 
-/// How much may wait for an open call to finish. Past this the open call is closed as it is: its host has broken
-/// its own protocol, and memory stays bounded.
-const MAX_WAITING_BYTES: usize = 16 * 1024 * 1024;
+/// How much memory queued blocks may take. Real replies stay far below it; a host that never ends a block must not
+/// exhaust memory.
+const MAX_QUEUED_BYTES: usize = 32 * 1024 * 1024;
 
-/// Orders blocks named by `K`.
+/// What ends a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockClosing {
+    /// [`Sequencer::finish`], or the start of the next block, unless the open block is a call whose arguments are not
+    /// complete JSON yet. If the queue overflows, the open block is closed as it is.
+    OnNextStart,
+    /// Only [`Sequencer::finish`]: the end of a block carries data that must not be lost. If the queue overflows, the
+    /// caller must give up, see [`Sequencer::is_overflowing`].
+    OnFinishOnly,
+}
+
+/// Orders blocks identified by `K`.
 #[derive(Debug)]
 pub struct Sequencer<K> {
-    open: Option<Open<K>>,
-    waiting: VecDeque<Waiting<K>>,
-    waiting_bytes: usize,
+    closing: BlockClosing,
+    open: Option<OpenBlock<K>>,
+    queue: VecDeque<QueuedBlock<K>>,
+    queued_bytes: usize,
 }
 
 #[derive(Debug)]
-struct Open<K> {
+struct OpenBlock<K> {
     key: K,
-    /// `Some` for a call: its arguments so far, which tell whether it is complete.
+    closing: BlockClosing,
+    /// The arguments so far, kept for a call that may be closed by the next block's start.
     arguments: Option<String>,
 }
 
 #[derive(Debug)]
-struct Waiting<K> {
+struct QueuedBlock<K> {
     key: K,
     start: BlockStart,
     deltas: Vec<Delta>,
     end: Option<BlockEnd>,
 }
 
-impl<K> Default for Sequencer<K> {
-    fn default() -> Self {
-        Self { open: None, waiting: VecDeque::new(), waiting_bytes: 0 }
-    }
-}
-
 impl<K: Copy + PartialEq> Sequencer<K> {
-    /// Nothing open.
-    pub fn new() -> Self {
-        Self::default()
+    /// A sequencer with no block open.
+    pub fn new(closing: BlockClosing) -> Self {
+        Self { closing, open: None, queue: VecDeque::new(), queued_bytes: 0 }
     }
 
-    /// A new block begins. An open prose block ends here; an open call ends if its arguments are complete JSON, else
-    /// the newcomer waits for it.
+    /// Opens a block, or queues it behind the open one.
     pub fn start(&mut self, key: K, start: BlockStart, out: &mut Vec<TurnEvent>) {
-        if self.open.as_ref().is_some_and(Open::yields) {
+        if self.open.as_ref().is_some_and(OpenBlock::closes_on_next_start) {
             self.close_open(BlockEnd::default(), out);
         }
         if self.open.is_none() {
-            self.open_now(key, start, out);
-        } else {
-            self.waiting.push_back(Waiting { key, start, deltas: Vec::new(), end: None });
+            return self.open_now(key, start, out);
         }
+        self.queue.push_back(QueuedBlock { key, start, deltas: Vec::new(), end: None });
+        self.reserve(size_of::<QueuedBlock<K>>(), out);
     }
 
-    /// True while deltas for this block are welcome: it is open, or waits and is not finished.
+    /// The key of the open block.
+    pub fn open_key(&self) -> Option<K> {
+        self.open.as_ref().map(|open| open.key)
+    }
+
+    /// True while the block accepts deltas: it is open, or queued and not finished.
     pub fn is_open(&self, key: K) -> bool {
-        self.open.as_ref().is_some_and(|open| open.key == key)
-            || self.waiting.iter().any(|block| block.takes(key))
+        self.open_key() == Some(key) || self.queue.iter().any(|block| block.accepts(key))
     }
 
-    /// The block grows. Empty deltas are dropped (T12), and so are those for a block that is not open.
+    /// True if the queued blocks exceed the memory limit. Only happens with [`BlockClosing::OnFinishOnly`].
+    pub fn is_overflowing(&self) -> bool {
+        self.queued_bytes > MAX_QUEUED_BYTES
+    }
+
+    /// Appends to a block. Empty deltas are dropped (T12), and so are deltas for a block that is not open.
     pub fn delta(&mut self, key: K, delta: Delta, out: &mut Vec<TurnEvent>) {
         if delta.is_empty() && !matches!(delta, Delta::Paragraph(_)) {
             return;
@@ -75,59 +90,67 @@ impl<K: Copy + PartialEq> Sequencer<K> {
                 }
                 out.push(TurnEvent::BlockDelta(delta));
             }
-            _ => self.wait(key, delta, out),
+            Some(_) | None => {
+                let Some(block) = self.queue.iter_mut().find(|block| block.accepts(key)) else { return };
+                let bytes = queued_size(&delta);
+                block.deltas.push(delta);
+                self.reserve(bytes, out);
+            }
         }
     }
 
-    /// The block is complete.
+    /// Ends a block.
     pub fn finish(&mut self, key: K, end: BlockEnd, out: &mut Vec<TurnEvent>) {
-        if self.open.as_ref().is_some_and(|open| open.key == key) {
+        if self.open_key() == Some(key) {
             self.close_open(end, out);
-        } else if let Some(block) = self.waiting.iter_mut().find(|block| block.takes(key)) {
+        } else if let Some(block) = self.queue.iter_mut().find(|block| block.accepts(key)) {
             block.end = Some(end);
         }
     }
 
-    /// Everything is complete: closes what is open and sends what waits.
+    /// Ends every block: closes the open one and flushes the queue.
     pub fn finish_all(&mut self, out: &mut Vec<TurnEvent>) {
         while self.open.is_some() {
             self.close_open(BlockEnd::default(), out);
         }
     }
 
-    fn wait(&mut self, key: K, delta: Delta, out: &mut Vec<TurnEvent>) {
-        let Some(block) = self.waiting.iter_mut().find(|block| block.takes(key)) else { return };
-        self.waiting_bytes += delta.len();
-        block.deltas.push(delta);
-        if self.waiting_bytes > MAX_WAITING_BYTES {
+    /// Counts queued memory. On overflow the host has broken its own protocol.
+    fn reserve(&mut self, bytes: usize, out: &mut Vec<TurnEvent>) {
+        self.queued_bytes += bytes;
+        if self.is_overflowing() && self.closing == BlockClosing::OnNextStart {
             self.close_open(BlockEnd::default(), out);
         }
     }
 
     fn open_now(&mut self, key: K, start: BlockStart, out: &mut Vec<TurnEvent>) {
-        let arguments = matches!(start, BlockStart::ToolCall { .. }).then(String::new);
-        self.open = Some(Open { key, arguments });
+        let is_checked_call =
+            self.closing == BlockClosing::OnNextStart && matches!(start, BlockStart::ToolCall { .. });
+        self.open =
+            Some(OpenBlock { key, closing: self.closing, arguments: is_checked_call.then(String::new) });
         out.push(TurnEvent::BlockStarted(start));
     }
 
-    /// Closes the open block and lets those that wait follow, up to the first unfinished one.
+    /// Closes the open block and flushes the queue up to and including the first unfinished block, which stays open.
     fn close_open(&mut self, end: BlockEnd, out: &mut Vec<TurnEvent>) {
         if self.open.take().is_some() {
             out.push(TurnEvent::BlockFinished(end));
         }
-        while let Some(block) = self.waiting.pop_front() {
-            self.open_now(block.key, block.start, out);
-            for delta in block.deltas {
-                self.waiting_bytes = self.waiting_bytes.saturating_sub(delta.len());
-                self.delta(block.key, delta, out);
+        while let Some(QueuedBlock { key, start, deltas, end }) = self.queue.pop_front() {
+            let bytes = size_of::<QueuedBlock<K>>() + deltas.iter().map(queued_size).sum::<usize>();
+            self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
+            self.open_now(key, start, out);
+            for delta in deltas {
+                self.delta(key, delta, out);
             }
-            let followed = !self.waiting.is_empty() && self.open.as_ref().is_some_and(Open::yields);
-            match block.end {
+            let closes_now =
+                !self.queue.is_empty() && self.open.as_ref().is_some_and(OpenBlock::closes_on_next_start);
+            match end {
                 Some(end) => {
                     self.open = None;
                     out.push(TurnEvent::BlockFinished(end));
                 }
-                None if followed => {
+                None if closes_now => {
                     self.open = None;
                     out.push(TurnEvent::BlockFinished(BlockEnd::default()));
                 }
@@ -137,17 +160,23 @@ impl<K: Copy + PartialEq> Sequencer<K> {
     }
 }
 
-impl<K> Open<K> {
-    /// Whether the block can end because another begins.
-    fn yields(&self) -> bool {
-        self.arguments.as_deref().is_none_or(is_complete_json)
+impl<K> OpenBlock<K> {
+    fn closes_on_next_start(&self) -> bool {
+        match self.closing {
+            BlockClosing::OnNextStart => self.arguments.as_deref().is_none_or(is_complete_json),
+            BlockClosing::OnFinishOnly => false,
+        }
     }
 }
 
-impl<K: Copy + PartialEq> Waiting<K> {
-    fn takes(&self, key: K) -> bool {
+impl<K: Copy + PartialEq> QueuedBlock<K> {
+    fn accepts(&self, key: K) -> bool {
         self.key == key && self.end.is_none()
     }
+}
+
+fn queued_size(delta: &Delta) -> usize {
+    size_of::<Delta>() + delta.len()
 }
 
 fn is_complete_json(text: &str) -> bool {

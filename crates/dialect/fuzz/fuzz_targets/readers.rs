@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_dialect::conformance::streams;
+use toolgate_conformance::streams;
 use toolgate_dialect::registry::ALL;
 use toolgate_model::Grammar;
 

@@ -8,7 +8,7 @@ use serde::de::Deserializer;
 use serde::{Deserialize, de};
 use serde_json::Value;
 use toolgate_model::json::{Tagged, read_tagged};
-use toolgate_model::sequencer::Sequencer;
+use toolgate_model::sequencer::{BlockClosing, Sequencer};
 use toolgate_model::{Fields, Finish, Losses, Reply, TurnError, TurnEvent};
 
 use self::open_block::{Misfit, OpenBlock};
@@ -206,7 +206,7 @@ impl Reading {
                 | TurnEvent::Usage(_) => out.push(event),
             }
         }
-        Ok(Self { id, blocks: Sequencer::new(), open: Vec::new(), stop })
+        Ok(Self { id, blocks: Sequencer::new(BlockClosing::OnNextStart), open: Vec::new(), stop })
     }
 
     /// Some hosts repeat their first frame (T4). A frame with another id is a second reply spliced in after a lost

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolgate_model::sequencer::Sequencer;
+use toolgate_model::sequencer::{BlockClosing, Sequencer};
 use toolgate_model::{
     Block, BlockEnd, BlockStart, Delta, Extras, Fields, Finish, Losses, ReplyHead, StopReason, TurnError,
     TurnEvent, Usage,
@@ -88,7 +88,7 @@ impl ChatReader {
             head_fields: Fields::new(),
             repeated: [("system_fingerprint", None), ("service_tier", None)],
             reasoning_mark: None,
-            sequencer: Sequencer::new(),
+            sequencer: Sequencer::new(BlockClosing::OnNextStart),
             calls: Calls::default(),
             usage: None,
             ending: Ending::NotYet,

@@ -9,7 +9,7 @@ use crate::error_rest;
 /// How much of a body that is no error of this API is shown.
 const SHOWN_OF_BODY: usize = 200;
 
-/// The body that tells an error, with all that a host of this dialect said of it.
+/// The body that tells an error, with all that a host of this dialect seen of it.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
     error_rest::add(ID, &error.extras, plain(error))
 }
@@ -60,11 +60,11 @@ pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
         return from_value(told, Some(status));
     }
     let shown: String = String::from_utf8_lossy(body).trim().chars().take(SHOWN_OF_BODY).collect();
-    let said = if shown.is_empty() { "an empty body".to_owned() } else { format!("`{shown}`") };
+    let seen = if shown.is_empty() { "an empty body".to_owned() } else { format!("`{shown}`") };
     let mut error = TurnError::new(
         ErrorKind::from_status(status),
         format!(
-            "the host answered with status {status} and {said}: check its address and that it speaks this API"
+            "the host answered with status {status} and {seen}: check its address and that it speaks this API"
         ),
     );
     keep_status(&mut error, status);

@@ -9,9 +9,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error;
-use super::stream_frames::Named;
 use super::usage;
 use super::wire::UsageBody;
+use super::wire_stream::Named;
 use crate::frame::SseFrame;
 use crate::{Meter, MeterReading, json};
 

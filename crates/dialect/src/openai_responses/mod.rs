@@ -1,24 +1,23 @@
 //! OpenAI's Responses API, towards clients and towards hosts.
 
+mod content_read;
+mod content_write;
+mod content_write_parts;
 mod error;
-mod event_write;
-mod item_write;
-mod items;
-mod memory;
 mod meter;
-mod order;
-mod part_write;
-mod progress;
-mod reply;
-mod request;
+mod reply_read;
+mod reply_write;
+mod request_read;
 mod request_write;
-mod response_write;
-mod stream;
-mod stream_frames;
-mod stream_items;
+mod stored;
+mod stream_read;
+mod stream_read_items;
+mod stream_read_progress;
 mod stream_write;
+mod stream_write_events;
 mod usage;
 mod wire;
+mod wire_stream;
 
 #[cfg(test)]
 mod tests;
@@ -51,19 +50,19 @@ impl ClientDialect for OpenaiResponses {
     }
 
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
-        request::read(body)
+        request_read::read(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
         let mut losses = Losses::default();
-        if request::is_self_contained(request) {
+        if request_read::is_self_contained(request) {
             pairing::repair(&mut request.messages, &mut losses);
         }
         Ok(losses)
     }
 
     fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
-        response_write::whole(reply, context)
+        reply_write::write(reply, context)
     }
 
     fn reply_writer(&self, context: ReplyContext) -> Box<dyn ReplyWriter> {
@@ -75,11 +74,11 @@ impl ClientDialect for OpenaiResponses {
     }
 
     fn remember(&self, request: &TurnRequest, reply: &Reply) -> Option<String> {
-        memory::remember(request, reply)
+        stored::remember(request, reply)
     }
 
     fn recall(&self, request: &mut TurnRequest, stored: &str) -> Result<(), TurnError> {
-        memory::recall(request, stored)
+        stored::recall(request, stored)
     }
 }
 
@@ -97,11 +96,11 @@ impl UpstreamDialect for OpenaiResponses {
     }
 
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {
-        reply::read(body)
+        reply_read::read(body)
     }
 
     fn reply_reader(&self) -> Box<dyn ReplyReader> {
-        Box::new(stream::StreamReader::new())
+        Box::new(stream_read::StreamReader::new())
     }
 
     fn read_error(&self, status: u16, body: &[u8]) -> TurnError {

@@ -9,7 +9,7 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::item_write::{self, Audience};
+use super::content_write::{self, Recipient};
 use crate::names::{NameRules, host_names};
 use crate::tool_schema::for_host;
 use crate::{NameMap, WrittenRequest};
@@ -19,10 +19,10 @@ pub(super) const CALL_IDS: IdRules = IdRules { max_len: 64, allowed: |_| true };
 /// Tool names (T24).
 const TOOL_NAMES: NameRules = NameRules {
     max_len: 64,
-    allowed: |letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-',
+    allowed: |character| character.is_ascii_alphanumeric() || character == '_' || character == '-',
 };
 /// The API refuses a smaller `max_output_tokens`.
-const LEAST_OUTPUT: u64 = 16;
+const MIN_OUTPUT_TOKENS: u64 = 16;
 /// Makes the host send its proof with each thought.
 const INCLUDE_PROOF: &str = "reasoning.encrypted_content";
 
@@ -56,7 +56,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
     let body = RequestBody {
         model: request.model.as_str(),
         instructions: instructions(&request.system, &mut losses),
-        input: item_write::input(&request.messages, &names, &ids, Audience::Host(origin), &mut losses),
+        input: content_write::input(&request.messages, &names, &ids, Recipient::Host(origin), &mut losses),
         tools: tools(&request.tools, &names, origin, &mut losses),
         tool_choice: choice(&request.tool_choice, &names, &mut losses),
         parallel_tool_calls: request.tool_choice.parallel.map(|parallel| parallel == Parallel::Allowed),
@@ -272,11 +272,11 @@ pub(super) fn choice(choice: &ToolChoice, names: &NameMap, losses: &mut Losses) 
 
 fn max_output(wanted: Option<u64>, origin: Origin, losses: &mut Losses) -> Option<u64> {
     let wanted = wanted?;
-    if origin == Origin::Own || wanted >= LEAST_OUTPUT {
+    if origin == Origin::Own || wanted >= MIN_OUTPUT_TOKENS {
         return Some(wanted);
     }
-    losses.add("max_tokens", format!("raised to {LEAST_OUTPUT}, the least this API accepts"));
-    Some(LEAST_OUTPUT)
+    losses.add("max_tokens", format!("raised to {MIN_OUTPUT_TOKENS}, the least this API accepts"));
+    Some(MIN_OUTPUT_TOKENS)
 }
 
 /// How much to think. A budget of tokens becomes an effort.

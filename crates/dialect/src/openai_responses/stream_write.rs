@@ -11,11 +11,11 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::content_read::HOST_ID;
+use super::content_write::{self, Recipient};
 use super::error;
-use super::event_write::{DeltaFrame, EventWriter, Spot};
-use super::item_write::{self, Audience};
-use super::items::HOST_ID;
-use super::response_write;
+use super::reply_write;
+use super::stream_write_events::{DeltaFrame, EventPosition, EventWriter};
 use crate::frame::write_comment;
 use crate::{NameMap, ReplyContext, ReplyWriter};
 
@@ -114,15 +114,15 @@ impl ReplyWriter for StreamWriter {
 impl StreamWriter {
     fn started(&mut self, head: &ReplyHead, out: &mut Vec<u8>) {
         self.phase = Phase::Running;
-        self.reply_id = response_write::reply_id(head, &self.context);
-        self.response = response_write::begun(head, &self.context, &mut self.losses);
+        self.reply_id = reply_write::reply_id(head, &self.context);
+        self.response = reply_write::begun(head, &self.context, &mut self.losses);
         self.events.response("response.created", self.response.clone(), out);
         self.events.response("response.in_progress", self.response.clone(), out);
     }
 
     fn block_started(&mut self, start: BlockStart, out: &mut Vec<u8>) {
         let index = self.output.len();
-        let id = |prefix: &str| item_write::item_id(prefix, &self.reply_id, index);
+        let id = |prefix: &str| content_write::item_id(prefix, &self.reply_id, index);
         let (id, block, item) = match start {
             BlockStart::Text => (
                 id("msg"),
@@ -176,7 +176,12 @@ impl StreamWriter {
             OpenBlock::Reasoning(_) | OpenBlock::Call(_) => None,
         };
         if let Some(part) = part {
-            self.events.part("response.content_part.added", Spot { index, id: &id, part: 0 }, part, out);
+            self.events.part(
+                "response.content_part.added",
+                EventPosition { index, id: &id, part: 0 },
+                part,
+                out,
+            );
         }
         self.open = Some(OpenItem { id, block });
     }
@@ -184,7 +189,7 @@ impl StreamWriter {
     fn delta(&mut self, delta: &Delta, out: &mut Vec<u8>) {
         let index = self.output.len();
         let Some(OpenItem { id, block }) = &mut self.open else { return };
-        let frame = |kind, text| DeltaFrame::new(kind, Spot { index, id, part: 0 }, text);
+        let frame = |kind, text| DeltaFrame::new(kind, EventPosition { index, id, part: 0 }, text);
         match (block, delta) {
             (OpenBlock::Text(all), Delta::Text(text)) => {
                 all.push_str(text);
@@ -203,14 +208,19 @@ impl StreamWriter {
                 self.events.delta(frame(kind, text), out);
             }
             (OpenBlock::Reasoning(parts), Delta::Paragraph(kind)) => {
-                self.events.end_paragraph(Spot { index, id, part: 0 }, parts, out);
-                self.events.start_paragraph(Spot { index, id, part: 0 }, *kind, parts, out);
+                self.events.end_paragraph(EventPosition { index, id, part: 0 }, parts, out);
+                self.events.start_paragraph(EventPosition { index, id, part: 0 }, *kind, parts, out);
             }
             (OpenBlock::Reasoning(parts), Delta::Text(text)) => {
                 if parts.is_empty() {
-                    self.events.start_paragraph(Spot { index, id, part: 0 }, ReasoningKind::Full, parts, out);
+                    self.events.start_paragraph(
+                        EventPosition { index, id, part: 0 },
+                        ReasoningKind::Full,
+                        parts,
+                        out,
+                    );
                 }
-                self.events.grow_paragraph(Spot { index, id, part: 0 }, text, parts, out);
+                self.events.grow_paragraph(EventPosition { index, id, part: 0 }, text, parts, out);
             }
             // The grammar rules every other pair out.
             (_, Delta::Text(_) | Delta::Arguments(_) | Delta::Paragraph(_)) => {}
@@ -219,42 +229,48 @@ impl StreamWriter {
 
     fn block_finished(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
         let Some(OpenItem { id, block }) = self.open.take() else { return };
-        let spot = Spot { index: self.output.len(), id: &id, part: 0 };
+        let position = EventPosition { index: self.output.len(), id: &id, part: 0 };
         let mut item = match block {
-            OpenBlock::Text(text) => self.text_finished(spot, text, end, out),
-            OpenBlock::Refusal(text) => self.refusal_finished(spot, text, end, out),
-            OpenBlock::Reasoning(parts) => self.reasoning_finished(spot, parts, end, out),
-            OpenBlock::Call(call) => self.call_finished(spot, call, end, out),
+            OpenBlock::Text(text) => self.text_finished(position, text, end, out),
+            OpenBlock::Refusal(text) => self.refusal_finished(position, text, end, out),
+            OpenBlock::Reasoning(parts) => self.reasoning_finished(position, parts, end, out),
+            OpenBlock::Call(call) => self.call_finished(position, call, end, out),
         };
         if let Some(host_id) =
             item.insert("id".to_owned(), Value::from(id.as_str())).filter(|known| *known != *id)
         {
             item.insert(HOST_ID.to_owned(), host_id);
         }
-        self.events.item("response.output_item.done", spot.index, Value::Object(item.clone()), out);
+        self.events.item("response.output_item.done", position.index, Value::Object(item.clone()), out);
         self.output.push(Value::Object(item));
     }
 
-    fn text_finished(&mut self, spot: Spot<'_>, text: String, end: &BlockEnd, out: &mut Vec<u8>) -> Fields {
+    fn text_finished(
+        &mut self,
+        position: EventPosition<'_>,
+        text: String,
+        end: &BlockEnd,
+        out: &mut Vec<u8>,
+    ) -> Fields {
         let text = Text { text, extras: end.extras.clone() };
         let item = self.message(toolgate_model::Block::Text(text.clone()));
         let part = item["content"][0].clone();
         let annotations = part["annotations"].as_array().map(Vec::as_slice).unwrap_or_default();
         for (at, annotation) in annotations.iter().enumerate() {
-            self.events.annotation(spot, at, annotation, out);
+            self.events.annotation(position, at, annotation, out);
         }
         let logprobs = part.get("logprobs").cloned().unwrap_or_else(|| json!([]));
         let mut done = Fields::new();
         done.insert("text".to_owned(), Value::from(text.text));
         done.insert("logprobs".to_owned(), logprobs);
-        self.events.content("response.output_text.done", spot, done, out);
-        self.events.part("response.content_part.done", spot, part, out);
+        self.events.content("response.output_text.done", position, done, out);
+        self.events.part("response.content_part.done", position, part, out);
         item
     }
 
     fn refusal_finished(
         &mut self,
-        spot: Spot<'_>,
+        position: EventPosition<'_>,
         text: String,
         end: &BlockEnd,
         out: &mut Vec<u8>,
@@ -262,14 +278,14 @@ impl StreamWriter {
         let mut done = Fields::new();
         done.insert("refusal".to_owned(), Value::from(text.as_str()));
         let item = self.message(toolgate_model::Block::Refusal(Text { text, extras: end.extras.clone() }));
-        self.events.content("response.refusal.done", spot, done, out);
-        self.events.part("response.content_part.done", spot, item["content"][0].clone(), out);
+        self.events.content("response.refusal.done", position, done, out);
+        self.events.part("response.content_part.done", position, item["content"][0].clone(), out);
         item
     }
 
     /// The item of one text, complete.
     fn message(&mut self, block: toolgate_model::Block) -> Fields {
-        let mut items = item_write::output(&[block], &self.reply_id, self.output.len(), &mut self.losses);
+        let mut items = content_write::output(&[block], &self.reply_id, self.output.len(), &mut self.losses);
         match items.pop() {
             Some(Value::Object(item)) => item,
             _ => Fields::new(),
@@ -278,14 +294,14 @@ impl StreamWriter {
 
     fn reasoning_finished(
         &mut self,
-        spot: Spot<'_>,
+        position: EventPosition<'_>,
         parts: Vec<ReasoningPart>,
         end: &BlockEnd,
         out: &mut Vec<u8>,
     ) -> Fields {
-        self.events.end_paragraph(spot, &parts, out);
+        self.events.end_paragraph(position, &parts, out);
         let reasoning = Reasoning { parts, seal: end.seal.clone(), extras: end.extras.clone() };
-        let item = item_write::reasoning_item(&reasoning, Audience::Client, &mut self.losses);
+        let item = content_write::reasoning_item(&reasoning, Recipient::Client, &mut self.losses);
         let mut item = item.unwrap_or_default();
         if let Some(seal) = end.seal.as_ref().filter(|seal| seal.belongs_to(ID)) {
             item.shift_remove("id");
@@ -296,7 +312,7 @@ impl StreamWriter {
 
     fn call_finished(
         &mut self,
-        spot: Spot<'_>,
+        position: EventPosition<'_>,
         mut call: ToolCall,
         end: &BlockEnd,
         out: &mut Vec<u8>,
@@ -311,26 +327,26 @@ impl StreamWriter {
                 ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", "input")
             }
         };
-        let all = item_write::arguments(call.kind, &call.arguments);
+        let all = content_write::arguments(call.kind, &call.arguments);
         if all != call.arguments {
             // T9: clients add the deltas up.
-            self.events.delta(DeltaFrame::new(delta, spot, all), out);
+            self.events.delta(DeltaFrame::new(delta, position, all), out);
         }
-        let status = item_write::call_status(call.kind, all);
+        let status = content_write::call_status(call.kind, all);
         let mut event = Fields::new();
         event.insert(field.to_owned(), Value::from(all));
-        self.events.whole_item(done, spot, event, out);
+        self.events.whole_item(done, position, event, out);
         call.extras = end.extras.clone();
         let mut item = Fields::new();
         item.insert("status".to_owned(), Value::from(status));
-        item.extend(item_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses));
+        item.extend(content_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses));
         item
     }
 
     fn finished(&mut self, finish: &Finish, out: &mut Vec<u8>) {
         self.phase = Phase::Over;
         let mut response = std::mem::take(&mut self.response);
-        response_write::finished(&mut response, finish, std::mem::take(&mut self.output), &mut self.losses);
+        reply_write::finished(&mut response, finish, std::mem::take(&mut self.output), &mut self.losses);
         let incomplete = response.get("status").is_some_and(|status| status == "incomplete");
         let kind = if incomplete { "response.incomplete" } else { "response.completed" };
         self.events.response(kind, response, out);

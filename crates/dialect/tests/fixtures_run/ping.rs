@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
-use toolgate_dialect::conformance::context;
+use toolgate_conformance::context;
 use toolgate_model::{ReplyHead, TurnEvent, TurnRequest};
 
 use super::{dialect, frames, load};

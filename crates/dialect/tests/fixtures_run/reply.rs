@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
-use toolgate_dialect::conformance::{context, essence, streams};
+use toolgate_conformance::{context, essence, streams};
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
 use toolgate_dialect::registry::Dialect;
 use toolgate_dialect::{NameMap, ReplyReader};
@@ -128,7 +128,8 @@ fn judge_whole(
     let (whole, mut streamed) = (essence::of_reply(&from_whole), essence::of_reply(&from_stream));
     if from_stream.finish.usage.is_none() {
         // A chat stream tells its usage only to those who asked for it; a whole reply always does.
-        streamed.extend(whole.last().filter(|said| said.who == essence::Who::Tokens).cloned());
+        streamed
+            .extend(whole.last().filter(|statement| statement.speaker == essence::Speaker::Usage).cloned());
     }
     // What cannot be said in one piece (arguments that are no JSON) is reported; everything else is the same.
     let reported = whole_losses.iter().any(|loss| !stream.losses.contains(&loss.place));

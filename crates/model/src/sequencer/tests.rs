@@ -1,4 +1,4 @@
-//! What comes in interleaved goes out in order.
+//! Interleaved blocks come out one after another.
 
 use super::*;
 use crate::tool::CallKind;
@@ -13,7 +13,11 @@ enum Step {
 use Step::{Args, Call, End, Start, Text};
 
 fn check(steps: &[Step], expect: &str) {
-    let mut sequencer = Sequencer::new();
+    check_closing(BlockClosing::OnNextStart, steps, expect);
+}
+
+fn check_closing(closing: BlockClosing, steps: &[Step], expect: &str) {
+    let mut sequencer = Sequencer::new(closing);
     let mut out = Vec::new();
     for step in steps {
         match *step {
@@ -52,7 +56,7 @@ fn show(event: TurnEvent) -> String {
 }
 
 #[test]
-fn prose_ends_where_another_block_begins() {
+fn text_ends_where_the_next_block_starts() {
     check(
         &[Start(0), Text(0, "a"), Call(1), Args(1, "{}"), Start(2), Text(2, "b")],
         "<t a > <c1 {} > <t b >",
@@ -60,7 +64,7 @@ fn prose_ends_where_another_block_begins() {
 }
 
 #[test]
-fn calls_in_turn_stream_in_turn() {
+fn consecutive_calls_stream_directly() {
     // T5
     check(
         &[Call(0), Args(0, r#"{"a":"#), Args(0, "1}"), Call(1), Args(1, "{}")],
@@ -77,13 +81,39 @@ fn alternating_calls_come_out_one_after_the_other() {
 }
 
 #[test]
-fn text_inside_an_unfinished_call_waits_for_it() {
+fn text_inside_an_unfinished_call_is_queued() {
     // T6
     check(&[Call(0), Args(0, "["), Start(9), Text(9, "hi"), Args(0, "]"), End(0)], "<c0 [ ] > <t hi >");
 }
 
 #[test]
-fn empty_deltas_and_deltas_for_nothing_are_dropped() {
+fn empty_deltas_and_deltas_for_unknown_blocks_are_dropped() {
     // T12
     check(&[Start(0), Text(0, ""), Text(7, "lost"), End(0)], "<t >");
+}
+
+#[test]
+fn only_finish_closes_a_block_whose_end_carries_data() {
+    let steps = [Start(0), Text(0, "a"), Call(1), Args(1, "{}"), Start(2), Text(0, "b"), End(1), End(0)];
+    check_closing(BlockClosing::OnFinishOnly, &steps, "<t a b > <c1 {} > <t >");
+}
+
+#[test]
+fn an_overflowing_queue_closes_the_open_block_or_is_reported() {
+    let fill = |closing| {
+        let mut sequencer = Sequencer::new(closing);
+        let mut out = Vec::new();
+        let call =
+            |id: &str| BlockStart::ToolCall { id: id.into(), name: "f".into(), kind: CallKind::Function };
+        sequencer.start(0, call("c0"), &mut out);
+        sequencer.delta(0, Delta::Arguments("{".to_owned()), &mut out);
+        sequencer.start(1, call("c1"), &mut out);
+        let piece = "x".repeat(1024 * 1024);
+        for _ in 0..33 {
+            sequencer.delta(1, Delta::Arguments(piece.clone()), &mut out);
+        }
+        (sequencer.open_key(), sequencer.is_overflowing())
+    };
+    assert_eq!(fill(BlockClosing::OnNextStart), (Some(1), false));
+    assert_eq!(fill(BlockClosing::OnFinishOnly), (Some(0), true));
 }

@@ -7,9 +7,9 @@ use toolgate_model::{
 
 use super::super::merge_choices;
 use super::{DIALECT, context, json, no_extras, plain_context, read_request};
-use crate::conformance::equivalence::{Side, difference};
 use crate::frame::{MAX_FRAME_BYTES, SseDecoder, SseFrame};
 use crate::{ClientDialect as _, MeterReading, UpstreamDialect as _};
+use toolgate_conformance::equivalence::{Side, difference};
 
 fn reply_json(message: &Value, finish_reason: &str) -> Value {
     json!({"id": "x1", "object": "chat.completion", "created": 5, "model": "m", "system_fingerprint": "fp",

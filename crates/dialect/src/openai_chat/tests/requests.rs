@@ -6,8 +6,8 @@ use toolgate_model::{
 };
 
 use super::{DIALECT, json, read_request};
-use crate::conformance::equivalence::{Side, difference};
 use crate::{ClientDialect as _, UpstreamDialect as _};
+use toolgate_conformance::equivalence::{Side, difference};
 
 /// The request comes back the same, and without losses.
 fn check(mut fields: Value) {

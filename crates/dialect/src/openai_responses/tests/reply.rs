@@ -7,10 +7,10 @@ use toolgate_model::{
 };
 
 use super::{context, context_of, read_request};
-use crate::conformance::equivalence::{Side, difference};
 use crate::frame::SseFrame;
 use crate::openai_responses::{DIALECT, ID};
 use crate::{ClientDialect, UpstreamDialect};
+use toolgate_conformance::equivalence::{Side, difference};
 
 fn response(output: Value) -> Value {
     json!({

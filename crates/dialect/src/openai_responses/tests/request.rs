@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use toolgate_model::{Block, CallKind, Message, Reasoning, Reply, Seal, ToolCall};
 
 use super::{read_request, sent};
-use crate::conformance::equivalence::{Side, difference};
 use crate::openai_responses::{DIALECT, ID};
 use crate::{ClientDialect, UpstreamDialect};
+use toolgate_conformance::equivalence::{Side, difference};
 
 fn same(body: Value) {
     let again = sent(&read_request(&body));

@@ -7,19 +7,19 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::item_write;
-use super::items::is_nothing;
-use super::reply::status_of;
+use super::content_read::is_empty_value;
+use super::content_write;
+use super::reply_read::status_of;
 use super::request_write::{self, Origin};
 use super::usage;
 use crate::{NameMap, ReplyContext};
 
 /// Writes a reply in one piece.
-pub(super) fn whole(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
+pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
     let mut losses = Losses::default();
     let id = reply_id(&reply.head, context);
     let mut response = begun(&reply.head, context, &mut losses);
-    let output = item_write::output(&reply.blocks, &id, 0, &mut losses);
+    let output = content_write::output(&reply.blocks, &id, 0, &mut losses);
     finished(&mut response, &reply.finish, output, &mut losses);
     Translated { value: Value::Object(response).to_string().into_bytes(), losses }
 }
@@ -32,7 +32,7 @@ pub(super) fn reply_id(head: &ReplyHead, context: &ReplyContext) -> String {
     kept.unwrap_or(&context.fallback_id).to_owned()
 }
 
-/// The response before anything is said.
+/// The response before anything is seen.
 pub(super) fn begun(head: &ReplyHead, context: &ReplyContext, losses: &mut Losses) -> Fields {
     let model = head.model.as_ref().unwrap_or(&context.request.model);
     let mut response = Fields::new();
@@ -62,7 +62,7 @@ pub(super) fn begun(head: &ReplyHead, context: &ReplyContext, losses: &mut Losse
 pub(super) fn finished(response: &mut Fields, finish: &Finish, output: Vec<Value>, losses: &mut Losses) {
     let (status, reason) = match status_of(&finish.stop) {
         // Without a part that says no, a refusal would look like an answer.
-        _ if finish.stop == StopReason::Refusal && !output.iter().any(says_no) => {
+        _ if finish.stop == StopReason::Refusal && !output.iter().any(has_refusal) => {
             ("incomplete", Some("content_filter"))
         }
         status => status,
@@ -81,7 +81,7 @@ pub(super) fn finished(response: &mut Fields, finish: &Finish, output: Vec<Value
     response.extend(finish.extras.write(ID, "response", losses));
 }
 
-fn says_no(item: &Value) -> bool {
+fn has_refusal(item: &Value) -> bool {
     let parts = item.get("content").and_then(Value::as_array);
     parts.is_some_and(|parts| parts.iter().any(|part| part["type"] == "refusal"))
 }
@@ -134,7 +134,7 @@ fn echo(request: &TurnRequest) -> Fields {
         fields.insert("conversation".to_owned(), by_id.unwrap_or_else(|| conversation.clone()));
     }
     for name in REPEATED {
-        if let Some(value) = own.and_then(|own| own.get(name)).filter(|value| !is_nothing(value)) {
+        if let Some(value) = own.and_then(|own| own.get(name)).filter(|value| !is_empty_value(value)) {
             fields.insert(name.to_owned(), value.clone());
         }
     }

@@ -1,4 +1,4 @@
-//! One recorded exchange, and what the battery finds in it.
+//! A recorded exchange and the checks on it.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_model::{Delivery, Reply, TurnError, TurnRequest, reply};
 
-use super::equivalence::{Side, difference};
-use super::{context, crossing, streams};
-use crate::registry::{self, Dialect};
+use crate::equivalence::{Side, difference};
+use crate::{context, crossing, streams};
+use toolgate_dialect::registry::{self, Dialect};
 
-/// One exchange with a host, as recorded.
+/// One recorded exchange with a host.
 #[derive(Debug, Deserialize)]
 pub struct Exchange {
     /// The host's dialect, by its name in the configuration.
     pub dialect: String,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub status: Option<u16>,
     /// The request body.
     pub request: Option<Box<RawValue>>,
-    /// The body of a whole answer or an error.
+    /// The body of a whole reply or an error.
     pub reply: Option<Box<RawValue>>,
-    /// The text of a streamed answer.
+    /// The text of a streamed reply.
     pub sse: Option<String>,
 }
 
-/// What is wrong, one line each; nothing if the exchange passes.
+/// The faults found, one line each; empty if the exchange passes.
 pub type Verdict = Vec<String>;
 
 /// Runs the whole battery over one exchange.
@@ -51,7 +51,7 @@ fn examine_request(dialect: &Dialect, body: &RawValue, faults: &mut Verdict) -> 
     let read = match dialect.client.read_request(body.get().as_bytes()) {
         Ok(read) => read,
         Err(error) => {
-            faults.push(format!("request is not read: {error}"));
+            faults.push(format!("reading the request failed: {error}"));
             return None;
         }
     };
@@ -59,17 +59,17 @@ fn examine_request(dialect: &Dialect, body: &RawValue, faults: &mut Verdict) -> 
         Ok(peek) => {
             let stream = matches!(read.value.delivery, Delivery::Stream(_));
             if (&*peek.model, peek.stream) != (read.value.model.as_str(), stream) {
-                faults.push(format!("request is peeked as {peek:?}"));
+                faults.push(format!("the peek at the request differs: {peek:?}"));
             }
         }
-        Err(error) => faults.push(format!("request is not peeked: {error}")),
+        Err(error) => faults.push(format!("peeking at the request failed: {error}")),
     }
     match dialect.upstream.write_request(&read.value) {
         Ok(written) => {
             let found = compare(dialect, Side::Request, body.get().as_bytes(), &written.body);
             faults.extend(found.map(|found| format!("request differs: {found}")));
         }
-        Err(error) => faults.push(format!("request is not written: {error}")),
+        Err(error) => faults.push(format!("writing the request failed: {error}")),
     }
     crossing::request(dialect, &read.value, faults);
     Some(read.value)
@@ -88,12 +88,11 @@ fn examine_reply(
     }
     let read = match dialect.upstream.read_reply(body) {
         Ok(read) => read,
-        // A host may say 200 and mean an error, or answer something that is no reply at all: then the error must be
-        // told as one.
-        Err(error) if says_error(body) || !looks_like_a_reply(dialect, body) => {
+        // Some hosts send errors, or bodies that are not replies, with status 200. They must be read as errors.
+        Err(error) if has_error(body) || !looks_like_reply(dialect, body) => {
             return examine_error(&error, error.status(), faults);
         }
-        Err(error) => return faults.push(format!("reply is not read: {error}")),
+        Err(error) => return faults.push(format!("reading the reply failed: {error}")),
     };
     let written = dialect.client.write_reply(&read.value, &context(request));
     let found = compare(dialect, Side::Reply, body, &written.value);
@@ -106,23 +105,23 @@ fn examine_fold(reply: &Reply, faults: &mut Verdict) {
     match reply::fold(reply.clone().into_events()) {
         Ok(folded) if folded == *reply => {}
         Ok(_) => faults.push("reply is not the fold of its events".to_owned()),
-        Err(error) => faults.push(format!("reply's events are refused: {error}")),
+        Err(error) => faults.push(format!("the grammar rejects the reply's events: {error}")),
     }
 }
 
-/// The error must survive every dialect's own words.
+/// The error's kind, status and message must survive a round trip through every dialect.
 pub(super) fn examine_error(error: &TurnError, status: u16, faults: &mut Verdict) {
     if error.status() != status {
         faults.push(format!("error's status {status} became {}", error.status()));
     }
     for (name, dialect) in &registry::ALL {
-        let told = dialect.upstream.read_error(error.status(), &dialect.client.write_error(error));
-        if (told.kind, told.status(), &told.message) != (error.kind, error.status(), &error.message) {
+        let read = dialect.upstream.read_error(error.status(), &dialect.client.write_error(error));
+        if (read.kind, read.status(), &read.message) != (error.kind, error.status(), &error.message) {
             faults.push(format!(
-                "error told in {name} became {:?}, {}: {}",
-                told.kind,
-                told.status(),
-                told.message
+                "error written in {name} became {:?}, {}: {}",
+                read.kind,
+                read.status(),
+                read.message
             ));
         }
     }
@@ -137,16 +136,16 @@ pub(super) fn compare(dialect: &Dialect, side: Side, before: &[u8], after: &[u8]
     }
 }
 
-fn says_error(body: &[u8]) -> bool {
+fn has_error(body: &[u8]) -> bool {
     serde_json::from_slice::<Value>(body).is_ok_and(|body| {
         body.get("error").is_some_and(|error| !error.is_null())
             || body.get("type") == Some(&Value::from("error"))
     })
 }
 
-fn looks_like_a_reply(dialect: &Dialect, body: &[u8]) -> bool {
-    let marks: [&str; 3] = ["content", "choices", "output"];
+fn looks_like_reply(dialect: &Dialect, body: &[u8]) -> bool {
+    let markers: [&str; 3] = ["content", "choices", "output"];
     let body = serde_json::from_slice::<Value>(body).unwrap_or_default();
     let at = registry::ALL.iter().position(|(name, _)| *name == dialect.client.id().name);
-    at.and_then(|at| marks.get(at)).is_some_and(|mark| body.get(*mark).is_some())
+    at.and_then(|at| markers.get(at)).is_some_and(|marker| body.get(*marker).is_some())
 }

@@ -7,8 +7,8 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::content_read;
 use super::error;
-use super::items;
 use super::usage;
 use super::wire::{self, Item, ResponseBody};
 
@@ -23,14 +23,14 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
             "the host's answer has no `output`: check that its address is the one of a Responses API",
         ));
     }
-    let (head, ending) = take_apart(body);
-    let Ending { items, status, reason, usage } = ending;
-    let blocks: Vec<Block> = items.into_iter().flat_map(items::blocks).collect();
-    let mut said = Said::default();
+    let (head, tail) = split(body);
+    let ReplyTail { items, status, reason, usage } = tail;
+    let blocks: Vec<Block> = items.into_iter().flat_map(content_read::blocks).collect();
+    let mut seen = SeenBlocks::default();
     for block in &blocks {
-        said.see(block);
+        seen.add(block);
     }
-    let finish = finish(status, reason, usage, said);
+    let finish = finish(status, reason, usage, seen);
     Ok(Translated { value: Reply { head, blocks, finish }, losses: Losses::default() })
 }
 
@@ -48,8 +48,8 @@ pub(super) fn failure(body: &ResponseBody) -> Option<TurnError> {
 }
 
 /// What a response ends with.
-pub(super) struct Ending {
-    /// What was said.
+pub(super) struct ReplyTail {
+    /// What was seen.
     pub(super) items: Vec<Item>,
     /// How it ended.
     pub(super) status: Option<String>,
@@ -60,24 +60,24 @@ pub(super) struct Ending {
 }
 
 /// Parts what is known at the start of a response from what is known at its end.
-pub(super) fn take_apart(body: ResponseBody) -> (ReplyHead, Ending) {
+pub(super) fn split(body: ResponseBody) -> (ReplyHead, ReplyTail) {
     let mut extra = body.extra;
-    extra.retain(|_, value| !items::is_nothing(value));
+    extra.retain(|_, value| !content_read::is_empty_value(value));
     extra.extend(body.error.map(|error| ("error".to_owned(), error)));
     let head = ReplyHead {
         id: body.id.map(Into::into),
         model: body.model.map(Into::into),
         created: body.created_at.and_then(|at| at.as_u64().or_else(|| whole_seconds(at.as_f64()?))),
         // It repeats what the request asked for.
-        extras: Extras::marked(ID, extra).all_wrapping(),
+        extras: Extras::marked(ID, extra).all_envelope_fields(),
     };
-    let ending = Ending {
+    let tail = ReplyTail {
         items: body.output.unwrap_or_default(),
         status: body.status,
         reason: body.incomplete_details.and_then(|details| details.reason),
         usage: body.usage.map(usage::read),
     };
-    (head, ending)
+    (head, tail)
 }
 
 /// Some hosts date their replies in fractions of a second.
@@ -85,16 +85,16 @@ fn whole_seconds(at: f64) -> Option<u64> {
     format!("{:.0}", at.trunc()).parse().ok()
 }
 
-/// What kinds of blocks were said: they decide between reasons that the API does not tell apart.
+/// What kinds of blocks were seen: they decide between reasons that the API does not tell apart.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Said {
+pub(super) struct SeenBlocks {
     called: bool,
     refused: bool,
 }
 
-impl Said {
+impl SeenBlocks {
     /// Takes note of a block.
-    pub(super) fn see(&mut self, block: &Block) {
+    pub(super) fn add(&mut self, block: &Block) {
         match block {
             Block::ToolCall(_) => self.called = true,
             Block::Refusal(_) => self.refused = true,
@@ -108,14 +108,14 @@ pub(super) fn finish(
     status: Option<String>,
     reason: Option<String>,
     usage: Option<Usage>,
-    said: Said,
+    seen: SeenBlocks,
 ) -> Finish {
     let stop = match (status.as_deref(), reason.as_deref()) {
         (Some("incomplete"), Some("max_output_tokens")) => StopReason::MaxTokens,
         (Some("incomplete"), Some("content_filter")) => StopReason::ContentFilter,
         (Some("incomplete"), reason) => StopReason::Other(reason.unwrap_or("incomplete").to_owned()),
-        (Some("completed" | "complete") | None, _) if said.called => StopReason::ToolUse,
-        (Some("completed" | "complete") | None, _) if said.refused => StopReason::Refusal,
+        (Some("completed" | "complete") | None, _) if seen.called => StopReason::ToolUse,
+        (Some("completed" | "complete") | None, _) if seen.refused => StopReason::Refusal,
         (Some("completed" | "complete") | None, _) => StopReason::EndTurn,
         (Some(other), _) => StopReason::Other(other.to_owned()),
     };

@@ -1,52 +1,52 @@
-//! From one dialect to the others and back: what differs must have been reported.
+//! Translation into the other dialects and back: every difference must be reported as a loss.
 
 use std::sync::Arc;
 
 use toolgate_model::settle::Settler;
 use toolgate_model::{Losses, Reply, TurnRequest, pairing, reply};
 
-use super::essence::{self, Said};
-use super::explain::unexplained;
-use super::{Verdict, context};
-use crate::registry::{self, Dialect};
+use crate::essence::{self, Statement};
+use crate::explain::unexplained;
+use crate::{Verdict, context};
+use toolgate_dialect::registry::{self, Dialect};
 
-/// The request in the other dialects is accepted there, and says the same up to reported losses.
+/// Every other dialect accepts the translated request and reads the same content, up to reported losses.
 pub(super) fn request(from: &Dialect, request: &TurnRequest, faults: &mut Verdict) {
     for (name, dialect) in others(from) {
         let written = match dialect.upstream.write_request(request) {
             Ok(written) => written,
             Err(error) => {
-                faults.push(format!("request is not written in {name}: {error}"));
+                faults.push(format!("writing the request in {name} failed: {error}"));
                 continue;
             }
         };
         match dialect.client.read_request(&written.body) {
             Ok(read) => {
-                // A result for no call is told as text of the user.
-                let mut mended = request.clone();
+                // A result without a call is written as user text.
+                let mut repaired = request.clone();
                 if written.losses.contains("tool result") {
-                    pairing::repair(&mut mended.messages, &mut Losses::default());
+                    pairing::repair(&mut repaired.messages, &mut Losses::default());
                 }
-                let before = essence::of_request(&mended);
+                let before = essence::of_request(&repaired);
                 let after = essence::of_written(&read.value, &written.names);
-                judge(&format!("request in {name}"), &before, &after, &written.losses, faults);
+                report_unexplained(&format!("request in {name}"), &before, &after, &written.losses, faults);
             }
-            Err(error) => faults.push(format!("request in {name} is refused there: {error}")),
+            Err(error) => faults.push(format!("reading the request in {name} failed: {error}")),
         }
     }
 }
 
-/// The reply in the other dialects reads back as the same, up to reported losses.
+/// Every other dialect reads the translated reply with the same content, up to reported losses.
 pub(super) fn reply(from: &Dialect, reply: &Reply, request: &Arc<TurnRequest>, faults: &mut Verdict) {
-    let reply = settled(reply);
+    let reply = normalized(reply);
     for (name, dialect) in others(from) {
         let written = dialect.client.write_reply(&reply, &context(request));
         match dialect.upstream.read_reply(&written.value) {
             Ok(read) => {
                 let (before, after) = (essence::of_reply(&reply), essence::of_reply(&read.value));
-                judge(&format!("reply in {name}"), &before, &after, &written.losses, faults);
+                report_unexplained(&format!("reply in {name}"), &before, &after, &written.losses, faults);
             }
-            Err(error) => faults.push(format!("reply in {name} is not read there: {error}")),
+            Err(error) => faults.push(format!("reading the reply in {name} failed: {error}")),
         }
     }
 }
@@ -57,13 +57,19 @@ pub(super) fn others(from: &Dialect) -> impl Iterator<Item = &'static (&'static 
     registry::ALL.iter().filter(move |(_, dialect)| dialect.client.id() != own)
 }
 
-/// Differences are faults unless a loss speaks for them.
-pub(super) fn judge(what: &str, before: &[Said], after: &[Said], losses: &Losses, faults: &mut Verdict) {
+/// Adds a fault for the first difference that no loss explains.
+pub(super) fn report_unexplained(
+    what: &str,
+    before: &[Statement],
+    after: &[Statement],
+    losses: &Losses,
+    faults: &mut Verdict,
+) {
     faults.extend(unexplained(before, after, losses).map(|found| format!("{what} differs: {found}")));
 }
 
-/// The reply as the gateway hands it to another dialect.
-pub(super) fn settled(reply: &Reply) -> Reply {
+/// The reply as the gateway passes it to another dialect.
+pub(super) fn normalized(reply: &Reply) -> Reply {
     let mut settler = Settler::new();
     let events = reply.clone().into_events().into_iter().map(|event| settler.event(event));
     reply::fold(events).unwrap_or_else(|_| reply.clone())

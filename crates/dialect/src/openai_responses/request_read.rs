@@ -10,7 +10,7 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::items;
+use super::content_read;
 use super::wire::{self, Input};
 
 /// Reads a request body.
@@ -21,7 +21,7 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         Some(Input::Text(text)) => {
             vec![Message::User(UserMessage { content: vec![Part::text(text)], extras: Extras::NONE })]
         }
-        Some(Input::Items(list)) => items::messages(list),
+        Some(Input::Items(list)) => content_read::messages(list),
         None => Vec::new(),
     };
     let mut request = TurnRequest::new(body.model, messages);

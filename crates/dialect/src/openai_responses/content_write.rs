@@ -8,14 +8,14 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::items::{CONTENT_INDEX, MESSAGE_FIELDS};
-use super::part_write::{self, Given};
+use super::content_read::{CONTENT_INDEX, MESSAGE_FIELDS};
+use super::content_write_parts::{self, ContentSource};
 use super::request_write::Origin;
 use crate::NameMap;
 
 /// Who will read the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Audience {
+pub(super) enum Recipient {
     /// A host: it takes back only proofs of its own (T26). Where the request came from decides what may change.
     Host(Origin),
     /// A client, or our own store: it keeps every proof for us, foreign ones as tokens.
@@ -27,10 +27,10 @@ pub(super) fn input(
     messages: &[Message],
     names: &NameMap,
     ids: &HostIds,
-    audience: Audience,
+    recipient: Recipient,
     losses: &mut Losses,
 ) -> Vec<Value> {
-    let mut writer = ItemWriter { names, audience, losses, items: Vec::new() };
+    let mut writer = ItemWriter { names, recipient, losses, items: Vec::new() };
     for (index, message) in messages.iter().enumerate() {
         match message {
             Message::System(message) => {
@@ -47,9 +47,9 @@ pub(super) fn input(
             Message::Assistant(message) => writer.assistant(message, |block| ids.call(index, block)),
             Message::ToolResults(results) => {
                 // Clients of this dialect have their items in the order they want.
-                let order = match audience {
-                    Audience::Host(Origin::Foreign) => ids.results_in_order(index).to_vec(), // T25
-                    Audience::Host(Origin::Own) | Audience::Client => (0..results.results.len()).collect(),
+                let order = match recipient {
+                    Recipient::Host(Origin::Foreign) => ids.results_in_order(index).to_vec(), // T25
+                    Recipient::Host(Origin::Own) | Recipient::Client => (0..results.results.len()).collect(),
                 };
                 for at in order {
                     writer.result(&results.results[at], ids.result(index, at));
@@ -64,7 +64,7 @@ pub(super) fn input(
 /// `first` of the reply.
 pub(super) fn output(blocks: &[Block], reply_id: &str, first: usize, losses: &mut Losses) -> Vec<Value> {
     let mut writer =
-        ItemWriter { names: &NameMap::default(), audience: Audience::Client, losses, items: Vec::new() };
+        ItemWriter { names: &NameMap::default(), recipient: Recipient::Client, losses, items: Vec::new() };
     writer.blocks(blocks, |at| match &blocks[at] {
         Block::ToolCall(call) => call.id.as_str(),
         Block::Text(_) | Block::Refusal(_) | Block::Reasoning(_) | Block::Opaque(_) => "",
@@ -109,7 +109,7 @@ fn whole_item(content: &[Part]) -> Option<&Opaque> {
 
 struct ItemWriter<'a> {
     names: &'a NameMap,
-    audience: Audience,
+    recipient: Recipient,
     losses: &'a mut Losses,
     items: Vec<Fields>,
 }
@@ -119,7 +119,7 @@ impl ItemWriter<'_> {
         let mut item = Fields::new();
         item.insert("type".to_owned(), Value::from("message"));
         item.insert("role".to_owned(), Value::from(role));
-        let content = part_write::content(content, Given::ByUser, self.losses);
+        let content = content_write_parts::content(content, ContentSource::User, self.losses);
         if matches!(&content, Value::Array(parts) if parts.is_empty()) {
             return;
         }
@@ -160,7 +160,7 @@ impl ItemWriter<'_> {
         let mut extras = text.extras.write(ID, "output[].content[]", self.losses);
         let message = extras.shift_remove(MESSAGE_FIELDS);
         let continues = extras.shift_remove(CONTENT_INDEX).is_some();
-        if text.text.is_empty() && matches!(self.audience, Audience::Host(_)) && text.extras.is_empty() {
+        if text.text.is_empty() && matches!(self.recipient, Recipient::Host(_)) && text.extras.is_empty() {
             return;
         }
         let mut part = Fields::new();
@@ -191,15 +191,15 @@ impl ItemWriter<'_> {
     }
 
     fn reasoning(&mut self, reasoning: &Reasoning) {
-        if let Some(item) = reasoning_item(reasoning, self.audience, self.losses) {
+        if let Some(item) = reasoning_item(reasoning, self.recipient, self.losses) {
             self.items.push(item);
         }
     }
 
     fn result(&mut self, result: &ToolResult, call_id: &str) {
-        let mut output = part_write::content(&result.content, Given::ByTool, self.losses);
+        let mut output = content_write_parts::content(&result.content, ContentSource::Tool, self.losses);
         if result.outcome == ToolOutcome::Error {
-            part_write::mark_error(&mut output, self.losses);
+            content_write_parts::mark_error(&mut output, self.losses);
         }
         let mut item = Fields::new();
         let kind = match result.kind {
@@ -241,27 +241,27 @@ pub(super) fn arguments(kind: CallKind, text: &str) -> &str {
     if kind == CallKind::Function && text.trim().is_empty() { "{}" } else { text }
 }
 
-/// The item for a thought; `None` where the audience would not take it back.
+/// The item for a thought; `None` where the recipient would not take it back.
 pub(super) fn reasoning_item(
     reasoning: &Reasoning,
-    audience: Audience,
+    recipient: Recipient,
     losses: &mut Losses,
 ) -> Option<Fields> {
     let extras = reasoning.extras.write(ID, "reasoning", losses);
     let mut item = Fields::new();
     item.insert("type".to_owned(), Value::from("reasoning"));
-    match (&reasoning.seal, audience) {
+    match (&reasoning.seal, recipient) {
         (Some(seal), _) if seal.belongs_to(ID) => {
             item.extend(seal.id.iter().map(|id| ("id".to_owned(), Value::from(id.as_str()))));
             item.insert("encrypted_content".to_owned(), Value::from(seal.data.as_str()));
         }
-        (Some(seal), Audience::Client) => {
+        (Some(seal), Recipient::Client) => {
             item.insert("encrypted_content".to_owned(), Value::from(seal.to_token()));
         }
-        (None, Audience::Client) => {}
-        (None, Audience::Host(_)) if reasoning.extras.known_to(ID).is_some() => {}
+        (None, Recipient::Client) => {}
+        (None, Recipient::Host(_)) if reasoning.extras.known_to(ID).is_some() => {}
         // T26
-        (Some(_) | None, Audience::Host(_)) => {
+        (Some(_) | None, Recipient::Host(_)) => {
             losses.add("reasoning", "only the host that thought it can take it back");
             return None;
         }

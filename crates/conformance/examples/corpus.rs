@@ -1,10 +1,10 @@
-//! `cargo xtask corpus PATH`: the conformance battery over a folder of recorded exchanges.
+//! `cargo xtask corpus PATH`: runs the conformance checks on a folder of recorded exchanges.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolgate_dialect::conformance::{Exchange, Verdict, examine};
+use toolgate_conformance::{Exchange, Verdict, examine};
 
 fn main() -> ExitCode {
     let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) else {
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     };
     let mut files = Vec::new();
     if let Err(error) = collect(&folder, &mut files) {
-        eprintln!("cannot read {}: {error}", folder.display());
+        eprintln!("reading {} failed: {error}", folder.display());
         return ExitCode::from(2);
     }
     files.sort();
@@ -45,10 +45,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn examine_file(file: &Path) -> Verdict {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) => return vec![format!("cannot be read: {error}")],
+        Err(error) => return vec![format!("reading the file failed: {error}")],
     };
     match serde_json::from_str::<Exchange>(&text) {
         Ok(exchange) => examine(&exchange),
-        Err(error) => vec![format!("is no recorded exchange: {error}")],
+        Err(error) => vec![format!("not a recorded exchange: {error}")],
     }
 }

@@ -1,15 +1,15 @@
-//! When two JSON bodies of one dialect mean the same.
+//! When two JSON bodies of one dialect are equivalent.
 //!
-//! - a missing field, `null`, an empty array and an empty object are alike, and so is a `false` flag the API defaults to;
-//! - a string where content parts may stand is one text part;
-//! - numbers are compared by value, object keys in any order, JSON inside strings of call arguments by meaning;
-//! - consecutive user messages of a Messages request are one (the API joins them);
-//! - legacy names (`functions`, `max_tokens`) stay as they were; padding meant for nobody (`obfuscation`) is left out.
+//! - a missing field equals `null`, an empty array, an empty object and a flag with its default value;
+//! - a string in place of content parts equals one text part;
+//! - numbers are compared by value, objects in any key order, call arguments as parsed JSON;
+//! - consecutive user messages of a Messages request equal one message (the API joins them);
+//! - legacy names (`functions`, `max_tokens`) must be kept; `obfuscation` padding is ignored.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::DialectId;
 
-/// Which body is compared.
+/// The kind of body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// A request.
@@ -18,14 +18,14 @@ pub enum Side {
     Reply,
 }
 
-/// The first place where two bodies differ in meaning.
+/// The first difference in meaning between two bodies.
 pub fn difference(dialect: DialectId, side: Side, before: Value, after: Value) -> Option<String> {
     let before = canonical(dialect, side, before);
     let after = canonical(dialect, side, after);
     first_difference("", &before, &after)
 }
 
-/// The body with every documented equivalence applied.
+/// The body in canonical form.
 fn canonical(dialect: DialectId, side: Side, body: Value) -> Value {
     let mut body = canonical_value("", body).unwrap_or_else(|| json!({}));
     let Some(fields) = body.as_object_mut() else { return body };
@@ -35,11 +35,11 @@ fn canonical(dialect: DialectId, side: Side, body: Value) -> Value {
     body
 }
 
-/// Fields in which a string and one text part mean the same.
+/// Fields in which a string equals one text part.
 const CONTENT_FIELDS: [&str; 5] = ["content", "system", "input", "output", "instructions"];
-/// Fields whose string is JSON, compared by meaning.
+/// Fields whose string is parsed as JSON.
 const JSON_FIELDS: [&str; 1] = ["arguments"];
-/// Flags whose absence means `false`, and counts whose absence means one.
+/// Default values, equal to an absent field.
 const DEFAULTS: [(&str, Value); 4] = [
     ("stream", Value::Bool(false)),
     ("is_error", Value::Bool(false)),
@@ -72,7 +72,7 @@ fn canonical_value(field: &str, value: Value) -> Option<Value> {
                     out.insert(name, value);
                 }
             }
-            typed(&mut out);
+            remove_redundant_type(&mut out);
             (!out.is_empty()).then_some(Value::Object(out))
         }
         other @ (Value::Bool(_) | Value::String(_)) => Some(other),
@@ -83,8 +83,8 @@ fn text_content(text: &str) -> Value {
     json!([{ "text": text }])
 }
 
-/// Text parts go by several tags for one thing, and Responses' messages may leave their tag out.
-fn typed(fields: &mut Map<String, Value>) {
+/// Removes tags that add no meaning: text parts have several, and Responses messages may omit theirs.
+fn remove_redundant_type(fields: &mut Map<String, Value>) {
     let tag = fields.get("type").and_then(Value::as_str).unwrap_or_default();
     if ["text", "input_text", "output_text"].contains(&tag) && fields.contains_key("text")
         || (tag == "message" && fields.contains_key("role"))
@@ -121,9 +121,9 @@ fn first_difference(path: &str, before: &Value, after: &Value) -> Option<String>
                 let at = format!("{path}.{name}");
                 match (before.get(name), after.get(name)) {
                     (Some(before), Some(after)) => first_difference(&at, before, after),
-                    (Some(before), None) => Some(format!("{at} was {} and is gone", brief(before))),
+                    (Some(before), None) => Some(format!("{at} was {} and is missing", brief(before))),
                     (None, after) => {
-                        Some(format!("{at} was not there and is {}", brief(after.unwrap_or(&Value::Null))))
+                        Some(format!("{at} was missing and is {}", brief(after.unwrap_or(&Value::Null))))
                     }
                 }
             })
@@ -139,7 +139,7 @@ fn first_difference(path: &str, before: &Value, after: &Value) -> Option<String>
     }
 }
 
-/// Long values are cut: a verdict is one line.
+/// Truncates long values: a fault is one line.
 fn brief(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(160) {
@@ -155,14 +155,14 @@ mod tests {
     const MESSAGES: DialectId = DialectId { name: "anthropic-messages", provider: "anthropic" };
 
     #[test]
-    fn documented_equivalences_and_nothing_else() {
+    fn only_documented_equivalences_hold() {
         let check = |before: Value, after: Value, expect: Option<&str>| {
             assert_eq!(difference(MESSAGES, Side::Request, before, after).as_deref(), expect);
         };
         check(json!({"system": "a"}), json!({"system": [{"type": "text", "text": "a"}]}), None);
         check(json!({"a": null, "b": [], "stream": false, "t": 1}), json!({"t": 1.0}), None);
         check(json!({"arguments": "{\"a\": 1}"}), json!({"arguments": "{\"a\":1}"}), None);
-        check(json!({"a": {"b": 1}}), json!({}), Some(".a was {\"b\":1.0} and is gone"));
+        check(json!({"a": {"b": 1}}), json!({}), Some(".a was {\"b\":1.0} and is missing"));
         check(json!({"a": "x"}), json!({"a": "y"}), Some(".a was \"x\" and is \"y\""));
         let user = |text: &str| json!({"role": "user", "content": [{"type": "text", "text": text}]});
         let both = json!({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});

@@ -7,31 +7,31 @@ use super::ID;
 
 /// Who gives the content: it decides what an empty one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Given {
+pub(super) enum ContentSource {
     /// A user, or whoever instructs.
-    ByUser,
+    User,
     /// A tool, whose empty result is an empty text.
-    ByTool,
+    Tool,
 }
 
 /// What marks a failed tool's output, since the API has no field for it (T25).
 const ERROR_MARK: &str = "[error] ";
 
 /// Content: a string where it is one plain text, else parts.
-pub(super) fn content(parts: &[Part], given: Given, losses: &mut Losses) -> Value {
+pub(super) fn content(parts: &[Part], source: ContentSource, losses: &mut Losses) -> Value {
     match parts {
         [Part::Text(text)] if text.extras.known_to(ID).is_none() => {
             text.extras.write(ID, "messages[].content[]", losses);
             Value::from(text.text.as_str())
         }
-        [] if given == Given::ByTool => Value::from(""),
+        [] if source == ContentSource::Tool => Value::from(""),
         parts => parts.iter().filter_map(|part| write(part, losses)).map(Value::Object).collect(),
     }
 }
 
 /// Says in words that a tool failed.
 pub(super) fn mark_error(output: &mut Value, losses: &mut Losses) {
-    losses.add("messages[].content[].is_error", "said in words at the start of the tool's output");
+    losses.add("messages[].content[].is_error", "seen in words at the start of the tool's output");
     match output {
         Value::String(text) => text.insert_str(0, ERROR_MARK),
         Value::Array(parts) => {

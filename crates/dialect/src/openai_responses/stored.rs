@@ -3,8 +3,8 @@
 use toolgate_model::pairing::{self, host_ids};
 use toolgate_model::{AssistantMessage, ErrorKind, Extras, Losses, Message, Reply, TurnError, TurnRequest};
 
-use super::item_write::{self, Audience};
-use super::items;
+use super::content_read;
+use super::content_write::{self, Recipient};
 use super::request_write::CALL_IDS;
 use super::wire::{self, Item};
 use crate::NameMap;
@@ -18,7 +18,7 @@ pub(super) fn remember(request: &TurnRequest, reply: &Reply) -> Option<String> {
     let ids = host_ids(&messages, &CALL_IDS);
     // What this dialect has no word for was reported when the reply was written.
     let losses = &mut Losses::default();
-    let items = item_write::input(&messages, &NameMap::default(), &ids, Audience::Client, losses);
+    let items = content_write::input(&messages, &NameMap::default(), &ids, Recipient::Client, losses);
     serde_json::to_string(&items).ok()
 }
 
@@ -31,7 +31,7 @@ pub(super) fn recall(request: &mut TurnRequest, stored: &str) -> Result<(), Turn
         )
         .caused_by(error)
     })?;
-    let mut messages = items::messages(stored);
+    let mut messages = content_read::messages(stored);
     append(&mut messages, std::mem::take(&mut request.messages));
     // Only now every call is here; a result without one becomes text of the user, which loses nothing.
     pairing::repair(&mut messages, &mut Losses::default());

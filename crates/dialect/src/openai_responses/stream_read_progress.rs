@@ -1,42 +1,39 @@
-//! How far an item has come: what of it has been told, so that its last event adds only the rest (T34).
+//! How much of each item has been emitted, so that its last event adds only the rest (T34).
 
 use serde_json::Value;
 use toolgate_model::{Extras, Fields, ReasoningKind};
 
 use super::ID;
+use super::content_read::ENVELOPE_FIELDS;
 use super::wire::{Arguments, Content, CustomCallItem, FunctionCallItem, Item, MessageItem, ReasoningItem};
 
-/// An item that was announced.
-pub(super) struct Progress {
+/// An item of the stream.
+pub(super) struct ItemProgress {
     /// `output_index`.
     pub(super) index: u32,
-    /// What the host called it first. Some hosts change ids on the way, so items go by their index.
+    /// The id it was announced with. Some hosts change ids later, so items are identified by their index.
     pub(super) id: Option<String>,
-    /// How it is told.
-    pub(super) told: Told,
-    /// True once all of it is told.
+    pub(super) state: ItemState,
+    /// True once all of its blocks have ended.
     pub(super) complete: bool,
 }
 
-/// How an item is told.
-pub(super) enum Told {
-    /// Part by part.
+/// What has been emitted of an item.
+pub(super) enum ItemState {
     Message {
-        /// The message's fields as first announced.
+        /// The message's fields as announced.
         fields: Fields,
-        /// Its parts, by `content_index`.
         parts: Vec<PartProgress>,
     },
-    /// Paragraph by paragraph.
     Reasoning(Vec<ParagraphProgress>),
-    /// Its arguments as they come.
-    Call(Sent),
-    /// At once, when complete.
-    AtOnce,
+    /// The arguments so far.
+    Call(StreamedText),
+    /// Nothing: the item is emitted in one piece when it is done.
+    Unstreamed,
 }
 
-impl Told {
-    /// What of a thought's paragraph has not been told yet; `None` where it was not even begun.
+impl ItemState {
+    /// The part of a reasoning paragraph that has not been emitted; `None` if the paragraph has not been opened.
     pub(super) fn rest_of_paragraph<'a>(
         &self,
         kind: ReasoningKind,
@@ -46,7 +43,8 @@ impl Told {
         let Self::Reasoning(paragraphs) = self else { return Some("") };
         let found = paragraphs.iter().position(|known| known.kind == kind && known.index == index)?;
         // Only the last paragraph can still grow.
-        Some(if found + 1 == paragraphs.len() { paragraphs[found].told.rest(text) } else { "" })
+        let is_last = found + 1 == paragraphs.len();
+        Some(if is_last { paragraphs[found].streamed.rest_of(text) } else { "" })
     }
 }
 
@@ -54,55 +52,60 @@ impl Told {
 pub(super) struct PartProgress {
     /// `content_index`.
     pub(super) index: u32,
-    /// What of it was told.
-    pub(super) told: Sent,
-    /// Whether its block is still open.
+    pub(super) streamed: StreamedText,
     pub(super) state: PartState,
+}
+
+impl PartProgress {
+    /// Marks the part as ended. Returns the extras for the end of its block, or `None` if it had ended before.
+    pub(super) fn end(&mut self) -> Option<Extras> {
+        match std::mem::replace(&mut self.state, PartState::Ended) {
+            PartState::Open(extras) => Some(extras),
+            PartState::Ended => None,
+        }
+    }
 }
 
 /// Whether a part's block is open.
 pub(super) enum PartState {
-    /// It is, with what is known for its end.
+    /// Open, with the extras known so far.
     Open(Extras),
-    /// It is complete.
     Ended,
 }
 
-/// A paragraph of a thought.
+/// A paragraph of a reasoning item.
 pub(super) struct ParagraphProgress {
-    /// Which list it stands in.
     pub(super) kind: ReasoningKind,
-    /// Its place there.
+    /// `summary_index` or `content_index`.
     pub(super) index: u32,
-    /// What of it was told.
-    pub(super) told: Sent,
+    pub(super) streamed: StreamedText,
 }
 
-/// How much of a text was told. Hosts may end a text with another one than they streamed; a hash shows it without
-/// keeping the text.
+/// The length and hash of the text emitted so far. A host's final text may differ from what it streamed; the hash
+/// detects that without keeping the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
+pub(super) struct StreamedText {
     bytes: usize,
     hash: u64,
 }
 
-impl Default for Sent {
+impl Default for StreamedText {
     fn default() -> Self {
         Self { bytes: 0, hash: FNV_START }
     }
 }
 
-impl Sent {
-    /// More was told.
-    pub(super) fn add(&mut self, text: &str) {
+impl StreamedText {
+    /// Records emitted text.
+    pub(super) fn push(&mut self, text: &str) {
         self.bytes += text.len();
         self.hash = fnv1a(self.hash, text);
     }
 
-    /// What of the complete text has not been told yet; nothing, if another text was told.
-    pub(super) fn rest<'a>(&self, text: &'a str) -> &'a str {
-        match text.split_at_checked(self.bytes) {
-            Some((told, rest)) if fnv1a(FNV_START, told) == self.hash => rest,
+    /// What is left to emit of the complete text; empty if a different text was streamed.
+    pub(super) fn rest_of<'a>(&self, complete: &'a str) -> &'a str {
+        match complete.split_at_checked(self.bytes) {
+            Some((streamed, rest)) if fnv1a(FNV_START, streamed) == self.hash => rest,
             Some(_) | None => "",
         }
     }
@@ -114,14 +117,14 @@ fn fnv1a(hash: u64, text: &str) -> u64 {
     text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What is known of an item that never ended: its id.
+/// The extras of an item that never completed: its id.
 pub(super) fn id_extras(id: Option<&str>) -> Extras {
     let mut fields = Fields::new();
     fields.extend(id.map(|id| ("id".to_owned(), Value::from(id))));
-    Extras::marked(ID, fields).wrapped_by(&super::items::WRAPPING)
+    Extras::marked(ID, fields).envelope_fields(&ENVELOPE_FIELDS)
 }
 
-/// What the host calls the item.
+/// The host's id for the item.
 pub(super) fn id_of(item: &Item) -> Option<&str> {
     let fields = match item {
         Item::Message(item) => &item.extra,
@@ -134,7 +137,7 @@ pub(super) fn id_of(item: &Item) -> Option<&str> {
     fields.get("id")?.as_str()
 }
 
-/// The item as it would have been announced.
+/// The item as its `output_item.added` would have shown it.
 pub(super) fn announcement(item: &Item) -> Item {
     match item {
         Item::Message(item) => Item::Message(MessageItem {

@@ -4,11 +4,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toolgate_model::{Fields, ReasoningKind, ReasoningPart};
 
-use super::item_write::paragraph;
+use super::content_write::paragraph;
 
 /// Where an event belongs.
 #[derive(Clone, Copy)]
-pub(super) struct Spot<'a> {
+pub(super) struct EventPosition<'a> {
     /// `output_index`.
     pub(super) index: usize,
     /// `item_id`.
@@ -35,12 +35,12 @@ pub(super) struct DeltaFrame<'a> {
 
 impl<'a> DeltaFrame<'a> {
     /// More of what the event's kind says.
-    pub(super) fn new(kind: &'static str, spot: Spot<'a>, delta: &'a str) -> Self {
+    pub(super) fn new(kind: &'static str, position: EventPosition<'a>, delta: &'a str) -> Self {
         Self {
             r#type: kind,
             sequence_number: 0,
-            item_id: spot.id,
-            output_index: spot.index,
+            item_id: position.id,
+            output_index: position.index,
             content_index: None,
             summary_index: None,
             delta,
@@ -105,53 +105,71 @@ impl EventWriter {
     }
 
     /// Something about an item as a whole.
-    pub(super) fn whole_item(&mut self, kind: &str, spot: Spot<'_>, fields: Fields, out: &mut Vec<u8>) {
+    pub(super) fn whole_item(
+        &mut self,
+        kind: &str,
+        position: EventPosition<'_>,
+        fields: Fields,
+        out: &mut Vec<u8>,
+    ) {
         let mut event = Fields::new();
-        event.insert("item_id".to_owned(), Value::from(spot.id));
-        event.insert("output_index".to_owned(), Value::from(spot.index));
+        event.insert("item_id".to_owned(), Value::from(position.id));
+        event.insert("output_index".to_owned(), Value::from(position.index));
         event.extend(fields);
         self.write(kind, event, out);
     }
 
     /// Something about a part of an item's content.
-    pub(super) fn content(&mut self, kind: &str, spot: Spot<'_>, fields: Fields, out: &mut Vec<u8>) {
+    pub(super) fn content(
+        &mut self,
+        kind: &str,
+        position: EventPosition<'_>,
+        fields: Fields,
+        out: &mut Vec<u8>,
+    ) {
         let mut event = Fields::new();
-        event.insert("content_index".to_owned(), Value::from(spot.part));
+        event.insert("content_index".to_owned(), Value::from(position.part));
         event.extend(fields);
-        self.whole_item(kind, spot, event, out);
+        self.whole_item(kind, position, event, out);
     }
 
     /// A part of an item's content opens or is complete.
-    pub(super) fn part(&mut self, kind: &str, spot: Spot<'_>, part: Value, out: &mut Vec<u8>) {
+    pub(super) fn part(&mut self, kind: &str, position: EventPosition<'_>, part: Value, out: &mut Vec<u8>) {
         let mut event = Fields::new();
         event.insert("part".to_owned(), part);
-        self.content(kind, spot, event, out);
+        self.content(kind, position, event, out);
     }
 
     /// A text's note: a citation.
-    pub(super) fn annotation(&mut self, spot: Spot<'_>, at: usize, annotation: &Value, out: &mut Vec<u8>) {
+    pub(super) fn annotation(
+        &mut self,
+        position: EventPosition<'_>,
+        at: usize,
+        annotation: &Value,
+        out: &mut Vec<u8>,
+    ) {
         let mut event = Fields::new();
         event.insert("annotation_index".to_owned(), Value::from(at));
         event.insert("annotation".to_owned(), annotation.clone());
-        self.content("response.output_text.annotation.added", spot, event, out);
+        self.content("response.output_text.annotation.added", position, event, out);
     }
 
     /// A paragraph of a thought begins.
     pub(super) fn start_paragraph(
         &mut self,
-        spot: Spot<'_>,
+        position: EventPosition<'_>,
         kind: ReasoningKind,
         parts: &mut Vec<ReasoningPart>,
         out: &mut Vec<u8>,
     ) {
         parts.push(ReasoningPart { kind, text: String::new() });
-        let spot = Spot { part: place_in_kind(parts), ..spot };
+        let position = EventPosition { part: index_in_kind(parts), ..position };
         let part = Value::Object(paragraph(kind, ""));
         match kind {
-            ReasoningKind::Full => self.part("response.content_part.added", spot, part, out),
+            ReasoningKind::Full => self.part("response.content_part.added", position, part, out),
             ReasoningKind::Summary => {
-                let event = summary_event(spot, "part", part);
-                self.whole_item("response.reasoning_summary_part.added", spot, event, out);
+                let event = summary_event(position, "part", part);
+                self.whole_item("response.reasoning_summary_part.added", position, event, out);
             }
         }
     }
@@ -159,28 +177,33 @@ impl EventWriter {
     /// The last paragraph grows.
     pub(super) fn grow_paragraph(
         &mut self,
-        spot: Spot<'_>,
+        position: EventPosition<'_>,
         text: &str,
         parts: &mut [ReasoningPart],
         out: &mut Vec<u8>,
     ) {
-        let index = place_in_kind(parts);
+        let index = index_in_kind(parts);
         let Some(last) = parts.last_mut() else { return };
         last.text.push_str(text);
         let frame = match last.kind {
             ReasoningKind::Full => {
-                DeltaFrame::new("response.reasoning_text.delta", spot, text).content(index)
+                DeltaFrame::new("response.reasoning_text.delta", position, text).content(index)
             }
             ReasoningKind::Summary => {
-                DeltaFrame::new("response.reasoning_summary_text.delta", spot, text).summary(index)
+                DeltaFrame::new("response.reasoning_summary_text.delta", position, text).summary(index)
             }
         };
         self.delta(frame, out);
     }
 
     /// The last paragraph, if there is one, is complete.
-    pub(super) fn end_paragraph(&mut self, spot: Spot<'_>, parts: &[ReasoningPart], out: &mut Vec<u8>) {
-        let spot = Spot { part: place_in_kind(parts), ..spot };
+    pub(super) fn end_paragraph(
+        &mut self,
+        position: EventPosition<'_>,
+        parts: &[ReasoningPart],
+        out: &mut Vec<u8>,
+    ) {
+        let position = EventPosition { part: index_in_kind(parts), ..position };
         let Some(last) = parts.last() else { return };
         let text = Value::from(last.text.as_str());
         let part = Value::Object(paragraph(last.kind, &last.text));
@@ -188,14 +211,14 @@ impl EventWriter {
             ReasoningKind::Full => {
                 let mut done = Fields::new();
                 done.insert("text".to_owned(), text);
-                self.content("response.reasoning_text.done", spot, done, out);
-                self.part("response.content_part.done", spot, part, out);
+                self.content("response.reasoning_text.done", position, done, out);
+                self.part("response.content_part.done", position, part, out);
             }
             ReasoningKind::Summary => {
-                let done = summary_event(spot, "text", text);
-                self.whole_item("response.reasoning_summary_text.done", spot, done, out);
-                let done = summary_event(spot, "part", part);
-                self.whole_item("response.reasoning_summary_part.done", spot, done, out);
+                let done = summary_event(position, "text", text);
+                self.whole_item("response.reasoning_summary_text.done", position, done, out);
+                let done = summary_event(position, "part", part);
+                self.whole_item("response.reasoning_summary_part.done", position, done, out);
             }
         }
     }
@@ -207,15 +230,15 @@ impl EventWriter {
     }
 }
 
-fn summary_event(spot: Spot<'_>, name: &str, value: Value) -> Fields {
+fn summary_event(position: EventPosition<'_>, name: &str, value: Value) -> Fields {
     let mut event = Fields::new();
-    event.insert("summary_index".to_owned(), json!(spot.part));
+    event.insert("summary_index".to_owned(), json!(position.part));
     event.insert(name.to_owned(), value);
     event
 }
 
 /// The last paragraph's place among those of its kind.
-fn place_in_kind(parts: &[ReasoningPart]) -> usize {
+fn index_in_kind(parts: &[ReasoningPart]) -> usize {
     let Some(last) = parts.last() else { return 0 };
     parts.iter().filter(|part| part.kind == last.kind).count() - 1
 }

@@ -1,5 +1,5 @@
 //! From the flat list of items to messages. Consecutive items of the model are one assistant message, consecutive
-//! results one message of results; [`item_write`](super::item_write) makes the same flat list of them again.
+//! results one message of results; [`item_write`](super::content_write) makes the same flat list of them again.
 
 use serde_json::Value;
 use toolgate_model::{
@@ -21,7 +21,7 @@ pub(super) const CONTENT_INDEX: &str = "content_index";
 /// An item's id at the host, where a stream had to show another one before it was known.
 pub(super) const HOST_ID: &str = "host_id";
 /// What only wraps what an item says: other dialects do without.
-pub(super) const WRAPPING: [&str; 5] = ["id", "status", MESSAGE_FIELDS, CONTENT_INDEX, HOST_ID];
+pub(super) const ENVELOPE_FIELDS: [&str; 5] = ["id", "status", MESSAGE_FIELDS, CONTENT_INDEX, HOST_ID];
 /// What kind of seal `encrypted_content` is.
 pub(super) const ENCRYPTED: &str = "encrypted";
 
@@ -142,7 +142,7 @@ fn message_blocks(mut message: MessageItem) -> Vec<Block> {
 
 /// What a text carries beside its words: its own fields and, if it is the first, those of its message.
 pub(super) fn text_extras(mut part: Fields, index: usize, message: &Fields) -> Extras {
-    part.retain(|_, value| !is_nothing(value));
+    part.retain(|_, value| !is_empty_value(value));
     if index > 0 {
         part.insert(CONTENT_INDEX.to_owned(), Value::from(index));
     } else if !message.is_empty() {
@@ -153,11 +153,11 @@ pub(super) fn text_extras(mut part: Fields, index: usize, message: &Fields) -> E
 
 /// The fields of an item, or of the text in one.
 fn item_extras(fields: Fields) -> Extras {
-    Extras::of(ID, fields).wrapped_by(&WRAPPING)
+    Extras::of(ID, fields).envelope_fields(&ENVELOPE_FIELDS)
 }
 
 /// True for what the API treats as if it were not there.
-pub(super) fn is_nothing(value: &Value) -> bool {
+pub(super) fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(list) => list.is_empty(),
@@ -226,7 +226,7 @@ pub(super) fn seal_and_extras(item: ReasoningItem) -> (Option<Seal>, Extras) {
         extra.insert("id".to_owned(), Value::from(id));
     }
     // Even with no field of its own it is an item of this dialect, and may go back to it.
-    (None, Extras::marked(ID, extra).wrapped_by(&WRAPPING))
+    (None, Extras::marked(ID, extra).envelope_fields(&ENVELOPE_FIELDS))
 }
 
 fn parts(content: Content) -> Vec<Part> {
