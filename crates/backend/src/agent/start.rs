@@ -20,6 +20,7 @@ use super::roster::Claimed;
 use super::running::Alone;
 use super::session;
 use super::steps::resumable;
+use crate::host_headers::HostHeaders;
 use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
 
 /// How many processes may be tried for one turn, each gone before it had asked the model.
@@ -31,6 +32,7 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         upstream: name,
         losses,
         rescues: Rescues::default(),
+        headers: HostHeaders::default(),
         body: AnswerBody::Events(events),
     };
     let mut turn = parts::complete(&pool, turn).await?;
