@@ -35,7 +35,7 @@ use self::failure::Host;
 use self::pool::{Answered, Pool};
 use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
-use crate::config::{Retry, Timeouts, UpstreamConfig};
+use crate::config::{HostDeadlines, Retry, UpstreamConfig};
 use crate::host_headers::HostHeaders;
 use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn, WholeBody};
 
@@ -62,7 +62,7 @@ struct Inner {
     count: Option<Address>,
     /// Bound the wait for a first event.
     alarms: Alarms,
-    timeouts: Timeouts,
+    timeouts: HostDeadlines,
     retry: Retry,
 }
 
@@ -86,7 +86,7 @@ impl Upstream {
             pool: client::pool(config, tls),
             turns,
             count,
-            alarms: Alarms::new(config.timeouts.first_event),
+            alarms: Alarms::new(config.timeouts.first_byte),
             timeouts: config.timeouts,
             retry: config.retry,
         };
