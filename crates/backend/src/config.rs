@@ -81,7 +81,7 @@ pub struct UpstreamConfig {
     /// Our key at the host; hosts on this machine often want none.
     pub api_key: Option<SecretString>,
     /// How long to wait for what.
-    pub timeouts: Timeouts,
+    pub timeouts: HostDeadlines,
     /// How often to try.
     pub retry: Retry,
     /// Sent with every request, over what the dialect itself sends.
@@ -96,7 +96,7 @@ impl UpstreamConfig {
             dialect,
             base_url,
             api_key: None,
-            timeouts: Timeouts::default(),
+            timeouts: HostDeadlines::default(),
             retry: Retry::default(),
             headers: Vec::new(),
         }
@@ -125,24 +125,33 @@ impl fmt::Display for UpstreamName {
     }
 }
 
-/// How long to wait for a host.
+/// How long to wait for a host. Every wait has a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// Until the TCP connection stands.
+pub struct HostDeadlines {
+    /// For a connection that is ready to use: name lookup, TCP, the proxy's tunnel, TLS and the HTTP/2 handshake.
     pub connect: Duration,
-    /// From the request until the first event of a stream, or the head of a whole reply.
-    pub first_event: Duration,
-    /// Between two pieces of a reply.
+    /// Without progress while the request is sent.
+    pub write: Duration,
+    /// From the request being sent until the head of the response.
+    pub first_byte: Duration,
+    /// Between two pieces of the response's body.
     pub idle: Duration,
+    /// For the whole exchange that counts the tokens of a request.
+    pub count_tokens: Duration,
+    /// Between two pings on an HTTP/2 connection, and for the reply to each.
+    pub http2_keep_alive: Duration,
 }
 
-impl Default for Timeouts {
-    /// A model may think for minutes before it says the first word, or between two; a network answers in seconds.
+impl Default for HostDeadlines {
+    /// A model may think for minutes before it writes the first word, or between two; a network answers in seconds.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            first_event: Duration::from_mins(10),
+            write: Duration::from_mins(1),
+            first_byte: Duration::from_mins(10),
             idle: Duration::from_mins(5),
+            count_tokens: Duration::from_secs(30),
+            http2_keep_alive: Duration::from_secs(20),
         }
     }
 }

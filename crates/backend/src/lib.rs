@@ -14,6 +14,7 @@
 mod agent;
 pub mod config;
 mod demo;
+mod host_headers;
 mod http;
 mod nearest;
 mod pattern;
@@ -25,6 +26,7 @@ pub use agent::{
     AgentRecord, Agents, ApprovalRequest, Decider, Decision, DenyAll, EXEC_COMMAND, GatewayAccess, NoRecords,
     RecordStore, SUPERVISE_COMMAND, exec_supervised, supervise,
 };
+pub use host_headers::HostHeaders;
 pub use http::{AssembleError, Tls};
 pub use nearest::nearest;
 pub use pattern::ModelPattern;

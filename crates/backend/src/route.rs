@@ -95,7 +95,7 @@ impl Router {
         let mut error =
             TurnError::new(ErrorKind::NotFound, format!("model: there is no model `{shown}` here; {hint}"));
         error.code = Some("model_not_found".to_owned());
-        error.param = Some("model".to_owned());
+        error.param = Some("model".into());
         error
     }
 }

@@ -15,6 +15,8 @@ use toolgate_model::{
 };
 use uuid::Uuid;
 
+use crate::host_headers::HostHeaders;
+
 /// Something that answers turns.
 pub trait Backend: Send + Sync {
     /// Begins a turn. Ready when the first event is there, so until then another back end can still be tried.
@@ -169,6 +171,8 @@ pub struct Answer {
     pub losses: Losses,
     /// What is done to save the reply, while it comes.
     pub rescues: Rescues,
+    /// The host's request id and rate limits.
+    pub headers: HostHeaders,
     /// The reply.
     pub body: AnswerBody,
 }

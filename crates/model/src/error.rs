@@ -114,11 +114,13 @@ pub struct TurnError {
     /// A machine-readable code beside the kind: `model_not_found`.
     pub code: Option<String>,
     /// The request field at fault.
-    pub param: Option<String>,
+    pub param: Option<Box<str>>,
     /// How long to wait before trying again.
     pub retry_after: Option<Duration>,
     /// What else the host said of it, for clients of the host's dialect.
     pub extras: Extras,
+    /// The host's request id and rate limits, as names and values of headers.
+    pub host_headers: Option<Arc<Vec<(String, String)>>>,
     /// What caused it.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
@@ -134,6 +136,7 @@ impl TurnError {
             param: None,
             retry_after: None,
             extras: Extras::NONE,
+            host_headers: None,
             source: None,
         }
     }
@@ -144,7 +147,7 @@ impl TurnError {
     }
 
     /// The request is at fault, in this field.
-    pub fn invalid_param(param: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn invalid_param(param: impl Into<Box<str>>, message: impl Into<String>) -> Self {
         let mut error = Self::invalid(message);
         error.param = Some(param.into());
         error

@@ -20,6 +20,7 @@ use super::run_lock::RunGuard;
 use super::transcript;
 use super::turn_job::{Beginning, RecordInputs, TurnJob, Work};
 use super::turn_steps::resumable;
+use crate::host_headers::HostHeaders;
 use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
 
 /// The maximum number of processes tried for one turn. Only a process that has not called the model is replaced.
@@ -28,6 +29,7 @@ const MAX_ATTEMPTS: u32 = 3;
 /// Starts a turn; resolves with the first event.
 pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result<Answer, TurnError> {
     let answer = |losses, events| Answer {
+        headers: HostHeaders::default(),
         upstream: name,
         losses,
         rescues: Rescues::default(),

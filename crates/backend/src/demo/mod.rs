@@ -14,6 +14,7 @@ use toolgate_model::{
 };
 
 use self::script::{Action, PlannedCall};
+use crate::host_headers::HostHeaders;
 use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn};
 
 /// Token counts are estimated at four bytes per token.
@@ -45,6 +46,7 @@ impl Backend for Demo {
             upstream: Arc::clone(&self.name),
             losses: Losses::default(),
             rescues: Rescues::default(),
+            headers: HostHeaders::default(),
             body: AnswerBody::Events(Box::pin(paced)),
         };
         Box::pin(std::future::ready(Ok(answer)))

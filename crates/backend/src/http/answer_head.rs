@@ -5,12 +5,16 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 use toolgate_model::Delivery;
 
+use crate::host_headers::HostHeaders;
+
 /// The head of an answer. Fields that mean nothing to us are passed over.
 #[derive(Debug, Default)]
 pub(super) struct AnswerHead {
     pub(super) status: StatusCode,
     /// Where a redirection leads.
     pub(super) location: Option<String>,
+    /// What the client may see.
+    pub(super) headers: HostHeaders,
     media: Media,
     retry_after_ms: Option<f64>,
     retry_after: Option<f64>,
@@ -51,6 +55,7 @@ impl AnswerHead {
 
     /// Takes a field into account.
     pub(super) fn note(&mut self, name: &str, value: &[u8]) {
+        self.headers.add(name, value);
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         if is("content-type") {
             self.media = Media::of(value);

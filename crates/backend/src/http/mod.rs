@@ -35,7 +35,8 @@ use self::failure::Host;
 use self::pool::{Answered, Pool};
 use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
-use crate::config::{Retry, Timeouts, UpstreamConfig};
+use crate::config::{HostDeadlines, Retry, UpstreamConfig};
+use crate::host_headers::HostHeaders;
 use crate::turn::{Answer, AnswerBody, Backend, Batch, Relay, RelayTurn, Rescues, Turn, WholeBody};
 
 pub(crate) use self::calls::ClientCalls;
@@ -61,7 +62,7 @@ struct Inner {
     count: Option<Address>,
     /// Bound the wait for a first event.
     alarms: Alarms,
-    timeouts: Timeouts,
+    timeouts: HostDeadlines,
     retry: Retry,
 }
 
@@ -85,7 +86,7 @@ impl Upstream {
             pool: client::pool(config, tls),
             turns,
             count,
-            alarms: Alarms::new(config.timeouts.first_event),
+            alarms: Alarms::new(config.timeouts.first_byte),
             timeouts: config.timeouts,
             retry: config.retry,
         };
@@ -137,10 +138,10 @@ impl Inner {
         loop {
             let attempt = self.alarms.bound(pin!(self.attempt(asked))).await;
             let error = match attempt.unwrap_or_else(|| Err(self.host.silent_for(self.alarms.limit()))) {
-                Ok(body) => {
+                Ok((body, headers)) => {
                     let upstream = Arc::clone(&self.host.name);
                     let rescues = Rescues::default();
-                    return Ok(Answer { upstream, losses: body.losses, rescues, body: body.value });
+                    return Ok(Answer { upstream, losses: body.losses, rescues, headers, body: body.value });
                 }
                 Err(error) => error,
             };
@@ -152,13 +153,20 @@ impl Inner {
     }
 
     /// One request, up to its first event.
-    async fn attempt(&self, asked: &Prepared) -> Result<Translated<AnswerBody>, TurnError> {
+    async fn attempt(&self, asked: &Prepared) -> Result<(Translated<AnswerBody>, HostHeaders), TurnError> {
         let accept = match asked.delivery {
             Delivery::Whole => "application/json",
             Delivery::Stream(_) => "text/event-stream",
         };
-        let answered = self.send(&self.turns, asked, accept).await?;
-        self.begin(answered, asked).await
+        let mut answered = self.send(&self.turns, asked, accept).await?;
+        let headers = std::mem::take(&mut answered.head.headers);
+        match self.begin(answered, asked).await {
+            Ok(body) => Ok((body, headers)),
+            Err(mut error) => {
+                error.host_headers = headers.into_texts();
+                Err(error)
+            }
+        }
     }
 
     /// An answer up to its first event. A step of its own, so that its state takes the place of the last one's.
@@ -245,6 +253,7 @@ impl Inner {
         // A body that breaks off still leaves the status, which says the most.
         let bytes = body.collect(MAX_ERROR_BYTES).await.unwrap_or_default();
         let mut error = self.dialect.read_error(head.status.as_u16(), &bytes);
+        error.host_headers = head.headers.clone().into_texts();
         error.retry_after = error.retry_after.or_else(|| head.asked_wait());
         error
     }

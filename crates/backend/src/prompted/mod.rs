@@ -52,7 +52,7 @@ impl Backend for Prompted {
             let rescues = Rescues::kept();
             let reply = PromptedReply::new(inner, turn, plan, events, rescues.clone());
             let body = AnswerBody::Events(Box::pin(reply.into_stream()));
-            Ok(Answer { upstream: answer.upstream, losses, rescues, body })
+            Ok(Answer { upstream: answer.upstream, losses, rescues, headers: answer.headers, body })
         })
     }
 

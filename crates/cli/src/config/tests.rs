@@ -86,7 +86,7 @@ sha256 = "{}"
     let [openai, spare] = &config.backend.upstreams[..] else { panic!("two upstreams") };
     assert_eq!(openai.api_key.as_ref().unwrap().expose_secret(), "sk-from-env");
     assert_eq!(openai.timeouts.idle.as_millis(), 500);
-    assert_eq!(openai.timeouts.first_event.as_secs(), 120);
+    assert_eq!(openai.timeouts.first_byte.as_secs(), 120);
     assert_eq!(openai.retry.retries, 0);
     assert_eq!(openai.headers[0].0, "x-team");
     assert_eq!(spare.base_url, "http://127.0.0.1:9000/v1");

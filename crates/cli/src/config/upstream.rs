@@ -2,7 +2,7 @@
 
 use http::{HeaderName, HeaderValue, Uri};
 use secrecy::ExposeSecret;
-use toolgate_backend::config::{Retry, Timeouts, UpstreamConfig};
+use toolgate_backend::config::{HostDeadlines, Retry, UpstreamConfig};
 
 use super::nearest::suggestion;
 use super::problem::{Place, Placed, Reading};
@@ -109,15 +109,19 @@ fn warn_about_a_readable_literal(value: &Placed<String>, reading: &mut Reading<'
     }
 }
 
-fn read_timeouts(section: &Section<'_>, reading: &mut Reading<'_>) -> Timeouts {
-    let usual = Timeouts::default();
+fn read_timeouts(section: &Section<'_>, reading: &mut Reading<'_>) -> HostDeadlines {
+    let usual = HostDeadlines::default();
     let Some(section) = section.table("timeouts", reading) else { return usual };
-    section.expect_keys(&["connect", "first_byte", "idle"], reading);
+    const KEYS: [&str; 6] = ["connect", "write", "first_byte", "idle", "count_tokens", "http2_keep_alive"];
+    section.expect_keys(&KEYS, reading);
     let mut read = |key, usual| section.duration(key, reading).map_or(usual, |written| written.value);
-    Timeouts {
+    HostDeadlines {
         connect: read("connect", usual.connect),
-        first_event: read("first_byte", usual.first_event),
+        write: read("write", usual.write),
+        first_byte: read("first_byte", usual.first_byte),
         idle: read("idle", usual.idle),
+        count_tokens: read("count_tokens", usual.count_tokens),
+        http2_keep_alive: read("http2_keep_alive", usual.http2_keep_alive),
     }
 }
 

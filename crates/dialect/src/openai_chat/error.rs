@@ -88,7 +88,7 @@ fn from_json(json: &Value) -> Option<TurnError> {
     };
     let mut error = TurnError::new(kind, message);
     error.code = code;
-    error.param = detail.get("param").and_then(Value::as_str).map(str::to_owned);
+    error.param = detail.get("param").and_then(Value::as_str).map(Box::from);
     error.status =
         status.filter(|status| *status != kind.status() && ErrorKind::from_status(*status) == kind);
     Some(error)

@@ -86,7 +86,7 @@ pub(super) fn from_value(told: &Value, status: Option<u16>) -> TurnError {
     let mut error =
         TurnError::new(kind, message.unwrap_or("the host reports an error and does not say which"));
     error.code = code;
-    error.param = text("param").map(str::to_owned);
+    error.param = text("param").map(Box::from);
     if let Some(status) = status {
         keep_status(&mut error, status);
     }

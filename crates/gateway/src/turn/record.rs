@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolgate_backend::{Answer, Rescues, SessionSlot};
+use toolgate_backend::{Answer, HostHeaders, Rescues, SessionSlot};
 use toolgate_model::{ErrorKind, Losses, TurnError, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::{NoContext, Timestamp, Uuid};
@@ -30,6 +30,8 @@ pub(super) struct TurnRecord {
     usage: Option<Usage>,
     losses: Losses,
     rescues: Rescues,
+    /// The host's request id and rate limits.
+    host_headers: HostHeaders,
     session: SessionSlot,
     outcome: Option<Outcome>,
 }
@@ -67,6 +69,7 @@ impl TurnRecord {
             usage: None,
             losses: Losses::default(),
             rescues: Rescues::default(),
+            host_headers: HostHeaders::default(),
             session: SessionSlot::default(),
             outcome: None,
         }
@@ -82,6 +85,11 @@ impl TurnRecord {
 
     pub(super) fn upstream(&self) -> Option<&Arc<str>> {
         self.upstream.as_ref()
+    }
+
+    /// The host's request id and rate limits.
+    pub(super) fn host_headers(&self) -> &HostHeaders {
+        &self.host_headers
     }
 
     pub(super) fn losses(&self) -> &Losses {
@@ -108,6 +116,7 @@ impl TurnRecord {
         self.first_event = Some(self.began.elapsed());
         self.upstream = Some(Arc::clone(&answer.upstream));
         self.rescues = answer.rescues.clone();
+        self.host_headers = answer.headers.clone();
         if !answer.losses.is_empty() {
             self.losses.append(answer.losses.clone());
         }
@@ -134,6 +143,9 @@ impl TurnRecord {
 
     /// The client got an error, at the beginning or in the middle of its reply.
     pub(super) fn fail(&mut self, error: &TurnError) {
+        if let Some(headers) = &error.host_headers {
+            self.host_headers = HostHeaders::from_texts(headers);
+        }
         self.outcome.get_or_insert_with(|| {
             let mut message = error.message.clone();
             let mut source = std::error::Error::source(error);
@@ -161,6 +173,7 @@ impl TurnRecord {
             dialect = self.api.name(),
             model = &*self.model,
             upstream = self.upstream.as_deref(),
+            upstream_request_id = self.host_headers.request_id(),
             session = self.session(),
             status = outcome.status,
             first_event_ms = self.first_event.map(millis),

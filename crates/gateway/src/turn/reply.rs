@@ -23,6 +23,9 @@ const UPSTREAM: HeaderName = HeaderName::from_static("x-toolgate-upstream");
 /// Lists what was lost in translation.
 const LOSS: HeaderName = HeaderName::from_static("x-toolgate-loss");
 
+/// The id under which the host logged the request.
+const UPSTREAM_REQUEST_ID: HeaderName = HeaderName::from_static("x-toolgate-upstream-request-id");
+
 /// Asks nginx not to buffer a stream.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -115,6 +118,18 @@ fn describe(fields: &mut Vec<(HeaderName, HeaderValue)>, record: &TurnRecord) {
     }
     if let Some(places) = lost_places(record.losses()) {
         fields.push((LOSS, places));
+    }
+    let headers = record.host_headers();
+    if let Some(id) = headers.request_id().and_then(|id| HeaderValue::from_str(id).ok()) {
+        fields.push((UPSTREAM_REQUEST_ID, id));
+    }
+    // The names of request ids are used for ours, and an error has its `retry-after` already.
+    let has =
+        |fields: &[(HeaderName, HeaderValue)], name: &HeaderName| fields.iter().any(|(own, _)| own == name);
+    for (name, value) in headers.iter() {
+        if !ID_NAMES.contains(&name.as_str()) && !has(fields, name) {
+            fields.push((name.clone(), value.clone()));
+        }
     }
 }
 

@@ -144,7 +144,7 @@ pub(crate) fn no_such_response(id: &str) -> TurnError {
         format!("response `{shown}` is not stored here; send the whole conversation instead of its id"),
     );
     error.code = Some("previous_response_not_found".to_owned());
-    error.param = Some("previous_response_id".to_owned());
+    error.param = Some("previous_response_id".into());
     error
 }
 

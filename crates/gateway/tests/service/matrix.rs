@@ -90,7 +90,7 @@ fn ends_in_error(client: &Client, stream: &str, message: &str, place: &str) {
 fn impatient(backends: BackendConfig) -> BackendConfig {
     let mut backends = impatient_later(backends);
     for host in &mut backends.upstreams {
-        host.timeouts.first_event = Duration::from_millis(200);
+        host.timeouts.first_byte = Duration::from_millis(200);
     }
     backends
 }

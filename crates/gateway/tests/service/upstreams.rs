@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::gate::{Gate, ask, ask_messages, backends, config, error_message, host, route};
 use crate::replies;
 use serde_json::json;
-use toolgate_backend::config::{Timeouts, UpstreamName, Via};
+use toolgate_backend::config::{HostDeadlines, UpstreamName, Via};
 use toolgate_testkit::{Script, ScriptedUpstream};
 
 #[tokio::test]
@@ -158,13 +158,13 @@ async fn check_failure(
     status: u16,
     told: &str,
 ) {
-    check_failure_within(Timeouts::default(), script, stream, (status, told)).await;
+    check_failure_within(HostDeadlines::default(), script, stream, (status, told)).await;
 }
 
 /// The same of a host that is waited for so long. A short wait is only for hosts that never answer: any other may take
 /// longer on a busy machine.
 async fn check_failure_within(
-    timeouts: Timeouts,
+    timeouts: HostDeadlines,
     script: impl Fn() -> Script + Send + Sync + 'static,
     stream: bool,
     (status, told): (u16, &str),
@@ -195,10 +195,10 @@ async fn rubbish_instead_of_json_is_the_hosts_fault() {
 
 #[tokio::test]
 async fn a_silent_host_is_given_up() {
-    let timeouts = Timeouts {
-        first_event: Duration::from_millis(100),
+    let timeouts = HostDeadlines {
+        first_byte: Duration::from_millis(100),
         idle: Duration::from_millis(50),
-        ..Timeouts::default()
+        ..HostDeadlines::default()
     };
     let never_answers = || Script::status(200).gate_before_head("never");
     check_failure_within(timeouts, never_answers, true, (504, "said nothing")).await;
