@@ -3,7 +3,7 @@
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
@@ -27,16 +27,17 @@ const REFUSAL: &[u8] =
     retry-after: 1\r\nconnection: close\r\n\r\nthe gateway has too many connections; try again shortly.\r\n";
 
 /// Open connections of all workers.
+#[derive(Debug)]
 pub(crate) struct ConnectionCounts {
     open: Vec<AtomicUsize>,
-    refused: AtomicUsize,
+    refused: AtomicU64,
     max: usize,
 }
 
 impl ConnectionCounts {
     pub(crate) fn new(workers: usize, max: usize) -> Self {
         let open = (0..workers).map(|_| AtomicUsize::new(0)).collect();
-        Self { open, refused: AtomicUsize::new(0), max }
+        Self { open, refused: AtomicU64::new(0), max }
     }
 
     /// Open connections, one number for each worker.
@@ -45,7 +46,7 @@ impl ConnectionCounts {
     }
 
     /// Connections refused since the start.
-    pub(crate) fn refused(&self) -> usize {
+    pub(crate) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 

@@ -24,7 +24,7 @@ use crate::config::GatewayConfig;
 use crate::http::Door;
 use crate::service::{Shared, Worker};
 use crate::tasks::Tasks;
-use crate::telemetry::Metrics;
+use crate::telemetry::{LiveNumbers, Metrics};
 
 /// A gateway that is ready to serve.
 pub struct Gateway {
@@ -96,14 +96,20 @@ impl Gateway {
         Router::assemble(&backends, &tls, &agents)?;
         let agent_key = AgentKey::for_agents(&agents)?;
         let workers = config.workers.max(1);
+        let connections = Arc::new(ConnectionCounts::new(workers, config.limits.connections));
+        let live = LiveNumbers {
+            connections: Arc::clone(&connections),
+            usage: parts.usage.clone(),
+            dropped_log_lines: parts.dropped_log_lines,
+        };
         let shared = Shared {
             door: Door::new(config, agent_key.key()),
             limits: config.limits,
             store: parts.store,
             usage: parts.usage,
-            metrics: Metrics::new(),
+            metrics: Metrics::new(live),
             clock: parts.clock,
-            connections: ConnectionCounts::new(workers, config.limits.connections),
+            connections,
         };
         Ok(Self { shared: Arc::new(shared), backends, agents: Arc::new(agents), agent_key, tls, workers })
     }

@@ -20,7 +20,7 @@ pub(crate) struct Shared {
     pub(crate) usage: UsageLog,
     pub(crate) metrics: Metrics,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) connections: ConnectionCounts,
+    pub(crate) connections: Arc<ConnectionCounts>,
 }
 
 /// One for each worker thread.

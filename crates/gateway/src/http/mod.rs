@@ -9,6 +9,7 @@ mod models;
 mod stored;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -28,6 +29,9 @@ pub(crate) use caller::Caller;
 pub(crate) use door::{Door, Peer};
 pub(crate) use error::{refuse, respond};
 pub(crate) use intake::{check_media_type, read_body};
+
+/// How long the store may take to show that it is writable.
+const MAX_READY_WAIT: Duration = Duration::from_secs(2);
 
 /// Answers a request that was let in.
 pub(crate) async fn answer(
@@ -63,6 +67,7 @@ pub(crate) fn routes(worker: Arc<Worker>) -> Router {
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::show))
         .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
@@ -79,6 +84,23 @@ async fn count_tokens(
 
 async fn healthz() -> &'static str {
     "ok\n"
+}
+
+/// Ready if the store takes writes: a load balancer should send requests elsewhere if it does not, or if the gateway is
+/// stopping.
+async fn readyz(State(worker): State<Arc<Worker>>) -> Response {
+    if worker.tasks.stopping().is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
+    }
+    let written = tokio::time::timeout(MAX_READY_WAIT, worker.shared.store.check_writable()).await;
+    match written {
+        Ok(Ok(())) => "ready\n".into_response(),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the store cannot be written");
+            (StatusCode::SERVICE_UNAVAILABLE, "the store cannot be written\n").into_response()
+        }
+        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n").into_response(),
+    }
 }
 
 async fn metrics(State(worker): State<Arc<Worker>>) -> Response {

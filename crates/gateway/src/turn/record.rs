@@ -11,7 +11,7 @@ use uuid::{NoContext, Timestamp, Uuid};
 use super::request::ESTIMATED;
 use crate::http::{Api, Caller};
 use crate::service::Shared;
-use crate::telemetry::FinishedTurn;
+use crate::telemetry::{FinishedTurn, InFlight};
 
 /// How much of a model's name is logged: the client chooses it.
 const MAX_MODEL_BYTES: usize = 128;
@@ -34,6 +34,7 @@ pub(super) struct TurnRecord {
     host_headers: HostHeaders,
     session: SessionSlot,
     outcome: Option<Outcome>,
+    _in_flight: InFlight,
 }
 
 struct Outcome {
@@ -72,6 +73,7 @@ impl TurnRecord {
             host_headers: HostHeaders::default(),
             session: SessionSlot::default(),
             outcome: None,
+            _in_flight: shared.metrics.begin(api),
         }
     }
 

@@ -170,7 +170,7 @@ async fn a_whole_reply_may_take_longer_than_the_wait_for_its_first_byte() {
     host.on([RawStep::ReadMessage, RawStep::send(head), trickle]);
     let mut backends = backends_at(&host.base_url());
     // About 250 bytes come in 1.25 s.
-    backends.upstreams[0].timeouts.first_event = Duration::from_millis(500);
+    backends.upstreams[0].timeouts.first_byte = Duration::from_millis(500);
     let gate = Gate::start(&config(), backends);
     let answer = request(&gate, &turn(Ask::Whole)).await;
     assert_eq!((answer.status(), answer.json()), (200, replies::whole()));

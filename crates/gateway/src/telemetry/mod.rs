@@ -1,4 +1,6 @@
-//! Numbers for Prometheus. Counting a turn costs a few atomic operations, and every set of labels is bounded.
+//! Metrics for Prometheus. Counting a turn costs a few atomic operations, and every set of labels is bounded.
+
+mod live;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,16 +13,19 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use toolgate_model::Usage;
 
 use crate::http::Api;
 
-/// How many models are counted by their own names. A pattern lets clients choose names, and each is a row for ever.
+pub(crate) use self::live::LiveNumbers;
+
+/// How many models are counted by their own names. A pattern lets clients choose names, and each row stays for ever.
 const MAX_MODELS: usize = 200;
 
-/// What all further models are counted as.
+/// The label of all further models.
 const OTHER_MODELS: &str = "other";
 
 /// What `GET /metrics` shows.
@@ -30,6 +35,7 @@ pub(crate) struct Metrics {
     tokens: Family<TokenLabels, Counter>,
     duration: Family<DialectLabels, Histogram>,
     first_event: Family<DialectLabels, Histogram>,
+    in_flight: Family<DialectLabels, Gauge>,
     losses: Family<DialectLabels, Counter>,
     recoveries: Family<RecoveryLabels, Counter>,
     models: RwLock<HashMap<Arc<str>, Vec<RequestRow>, RandomState>>,
@@ -38,9 +44,10 @@ pub(crate) struct Metrics {
     responses: Rows,
 }
 
-/// What every turn of one API is counted in: looked up with the first turn and kept at hand from then on.
+/// The rows of one API, looked up with its first turn and kept.
 #[derive(Default)]
 struct Rows {
+    in_flight: OnceLock<Gauge>,
     duration: OnceLock<Histogram>,
     first_event: OnceLock<Histogram>,
     input: OnceLock<Counter>,
@@ -49,7 +56,7 @@ struct Rows {
     output: OnceLock<Counter>,
 }
 
-/// Where the turns of one model are counted that came over one API and ended in one way.
+/// The counter of one model's turns over one API with one status.
 struct RequestRow {
     api: Api,
     status: u16,
@@ -62,10 +69,19 @@ impl RequestRow {
     }
 }
 
+/// Counts a turn as in flight until it is dropped.
+pub(crate) struct InFlight(Gauge);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
 /// What is counted of a turn.
 pub(crate) struct FinishedTurn<'a> {
     pub(crate) api: Api,
-    /// `None` where nobody answered: a name that was only asked for is no label.
+    /// `None` if no back end answered: names that clients make up are no labels.
     pub(crate) model: Option<&'a str>,
     pub(crate) status: u16,
     pub(crate) duration: Duration,
@@ -73,7 +89,7 @@ pub(crate) struct FinishedTurn<'a> {
     pub(crate) usage: Option<&'a Usage>,
     /// How many things were lost in translation.
     pub(crate) losses: usize,
-    /// What was done to save the reply.
+    /// How the reply of a text-only model was recovered.
     pub(crate) recoveries: &'a [&'static str],
 }
 
@@ -101,7 +117,7 @@ struct RecoveryLabels {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(live: LiveNumbers) -> Self {
         // From 5 ms to about 11 minutes: a cached answer and a long reasoning turn.
         let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.005, 2.2, 16));
         let mut metrics = Self {
@@ -110,6 +126,7 @@ impl Metrics {
             tokens: Family::default(),
             duration: Family::new_with_constructor(seconds),
             first_event: Family::new_with_constructor(seconds),
+            in_flight: Family::default(),
             losses: Family::default(),
             recoveries: Family::default(),
             models: RwLock::default(),
@@ -130,16 +147,27 @@ impl Metrics {
             "From request to the first event",
             metrics.first_event.clone(),
         );
-        registry.register("losses", "What a translation could not say", metrics.losses.clone());
+        registry.register("turns_in_flight", "Turns that have not ended", metrics.in_flight.clone());
+        registry.register("losses", "Fields that a translation could not express", metrics.losses.clone());
         registry.register(
             "recoveries",
-            "What was done to save a call that a text-only model did not write as taught",
+            "Calls of text-only models that were not written as prompted and were recovered",
             metrics.recoveries.clone(),
         );
+        registry.register_collector(Box::new(live));
         metrics
     }
 
-    /// Counts a turn that is over.
+    /// Counts a turn that has begun, until the guard is dropped.
+    pub(crate) fn begin(&self, api: Api) -> InFlight {
+        let rows = self.rows(api);
+        let labels = DialectLabels { dialect: api.name() };
+        let gauge = rows.in_flight.get_or_init(|| self.in_flight.get_or_create_owned(&labels)).clone();
+        gauge.inc();
+        InFlight(gauge)
+    }
+
+    /// Counts a turn that has ended.
     pub(crate) fn count(&self, turn: &FinishedTurn<'_>) {
         let FinishedTurn { api, model, status, duration, first_event, usage, losses, recoveries } = *turn;
         let dialect = api.name();
@@ -222,7 +250,19 @@ impl Metrics {
 mod tests {
     use std::collections::BTreeMap;
 
+    use toolgate_state::{MemoryStore, UsageLog};
+
     use super::*;
+    use crate::accept::ConnectionCounts;
+
+    fn metrics() -> Metrics {
+        let (usage, _worker) = UsageLog::new(Arc::new(MemoryStore::new()));
+        Metrics::new(LiveNumbers {
+            connections: Arc::new(ConnectionCounts::new(2, 10)),
+            usage,
+            dropped_log_lines: Arc::default(),
+        })
+    }
 
     fn turn<'a>(model: &'a str, recoveries: &'a [&'static str]) -> FinishedTurn<'a> {
         FinishedTurn {
@@ -239,7 +279,7 @@ mod tests {
 
     #[test]
     fn turns_losses_and_recoveries_are_counted() {
-        let metrics = Metrics::new();
+        let metrics = metrics();
         metrics.count(&turn("m", &["coerced", "retried", "coerced"]));
         metrics.count(&turn("m", &[]));
         let text = metrics.text().unwrap();
@@ -255,7 +295,7 @@ mod tests {
 
     #[test]
     fn every_turn_is_counted_in_its_own_row_and_no_other() {
-        let metrics = Metrics::new();
+        let metrics = metrics();
         let mut expected = BTreeMap::new();
         // Names that differ little, in an order in which each row is met again.
         for number in 0..600_u16 {
@@ -278,7 +318,7 @@ mod tests {
 
     #[test]
     fn names_that_clients_choose_do_not_grow_the_metrics_without_end() {
-        let metrics = Metrics::new();
+        let metrics = metrics();
         for number in 0..1_000 {
             metrics.count(&turn(&format!("m{number}"), &[]));
         }

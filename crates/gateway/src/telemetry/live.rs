@@ -1,0 +1,60 @@
+//! Numbers that other parts of the gateway keep, read when somebody asks for the metrics.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::exemplar::Exemplar;
+use toolgate_state::UsageLog;
+
+use crate::accept::ConnectionCounts;
+
+/// Where the numbers come from.
+#[derive(Debug)]
+pub(crate) struct LiveNumbers {
+    pub(crate) connections: Arc<ConnectionCounts>,
+    pub(crate) usage: UsageLog,
+    pub(crate) dropped_log_lines: Arc<AtomicU64>,
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+impl Collector for LiveNumbers {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let by_worker = self.connections.open().enumerate();
+        let by_worker = by_worker.map(|(worker, open)| (vec![("worker", worker.to_string())], open as u64));
+        gauges(&mut encoder, "connections", "Open connections of clients by worker", by_worker)?;
+        let refused = self.connections.refused();
+        counter(&mut encoder, "connections_refused", "Connections beyond the cap", refused)?;
+        let usage = self.usage.dropped();
+        counter(&mut encoder, "usage_records_dropped", "Usage records that could not be stored", usage)?;
+        let lines = self.dropped_log_lines.load(Ordering::Relaxed);
+        counter(&mut encoder, "log_lines_dropped", "Log lines that stderr did not take in time", lines)
+    }
+}
+
+fn gauges(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (Labels, u64)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (labels, value) in values {
+        family.encode_family(&labels)?.encode_gauge(&value)?;
+    }
+    Ok(())
+}
+
+fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: u64) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    metric.encode_counter(&value, NO_EXEMPLAR)
+}
+
+const NO_EXEMPLAR: Option<&Exemplar<NoLabels, f64>> = None;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NoLabels {}
