@@ -1,4 +1,4 @@
-//! What the operator decides about back ends, in types that cannot be wrong. Reading files is the `cli`'s work.
+//! The configuration of back ends, in types that cannot hold invalid values. The `cli` reads the files.
 
 use std::fmt;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct BackendConfig {
     pub upstreams: Vec<UpstreamConfig>,
     /// The agents there are.
     pub agents: Vec<AgentConfig>,
-    /// Which model is answered by whom. Exact names win over patterns; among patterns the first match wins.
+    /// The routes. Exact names win over patterns; among patterns the first match wins.
     pub models: Vec<ModelRoute>,
     /// Needed where a model has [`Tools::Prompted`].
     pub trigger_secret: Option<TriggerSecret>,
@@ -174,7 +174,7 @@ impl Default for Retry {
     }
 }
 
-/// Who answers for a model name or pattern.
+/// The back ends of a model name or pattern.
 #[derive(Clone, Debug)]
 pub struct ModelRoute {
     /// `gpt-4o-mini`, or with a star: `claude-*`.
@@ -195,16 +195,16 @@ pub enum Tools {
     Prompted(Options),
 }
 
-/// One answerer.
+/// One back end of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Who.
+    /// The back end.
     pub via: Via,
     /// The model's name there; `None` keeps the name the client used.
     pub model: Option<String>,
 }
 
-/// Who answers.
+/// A kind of back end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Via {
     /// The upstream of this name.

@@ -1,4 +1,4 @@
-//! Who answers: a back end turns a [`Turn`] into a stream of events, or into the host's own bytes where the client
+//! Back ends: a back end turns a [`Turn`] into a stream of events, or into the host's own bytes where the client
 //! speaks the same dialect.
 //!
 //! ```text
@@ -32,6 +32,6 @@ pub use nearest::nearest;
 pub use pattern::ModelPattern;
 pub use route::{Route, Router};
 pub use turn::{
-    Answer, AnswerBody, Backend, Batch, ClientTurn, EventStream, Relay, RelayStream, RelayTurn, Rescues,
+    Answer, AnswerBody, Backend, Batch, ClientTurn, EventStream, Recoveries, Relay, RelayStream, RelayTurn,
     SessionSlot, Turn, WholeBody,
 };

@@ -17,7 +17,7 @@ use crate::pattern::ModelPattern;
 use crate::prompted::Prompted;
 use crate::turn::{Answer, Backend, ClientTurn, Relay, RelayTurn, Turn};
 
-/// Finds who answers. Each worker has its own, and with it its own connections.
+/// Finds the route of a model. Each worker has its own router, and with it its own connections.
 #[derive(Default)]
 pub struct Router {
     exact: HashMap<String, Arc<Route>, RandomState>,
@@ -59,7 +59,7 @@ impl Router {
         Ok(router)
     }
 
-    /// Who answers for this model; an unknown one is an error that offers near names.
+    /// The route of this model. The error for an unknown one suggests similar names.
     pub fn find(&self, model: &str) -> Result<Arc<Route>, TurnError> {
         let found = self.exact.get(model).or_else(|| {
             self.patterns.iter().find(|(pattern, _)| pattern.matches(model)).map(|(_, route)| route)
@@ -67,7 +67,7 @@ impl Router {
         found.map(Arc::clone).ok_or_else(|| self.unknown(model))
     }
 
-    /// The models that go by a name of their own, in the operator's order. Patterns name no model.
+    /// The models with exact names, in the operator's order. Patterns name no model.
     pub fn models(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
@@ -100,7 +100,7 @@ impl Router {
     }
 }
 
-/// The back end as this model uses it.
+/// The back end, with tools written into the prompt if the model needs that.
 fn with_tools(
     backend: Arc<dyn Backend>,
     model: &ModelRoute,
@@ -234,7 +234,7 @@ impl Route {
     }
 }
 
-/// A refused key or a missing model is this host's matter; a malformed request would fail everywhere.
+/// A rejected key or a missing model concerns this host only; a malformed request would fail at every host.
 fn concerns_only_this_target(error: &TurnError) -> bool {
     match error.kind {
         ErrorKind::InvalidRequest | ErrorKind::Conflict | ErrorKind::TooLarge | ErrorKind::Cancelled => false,

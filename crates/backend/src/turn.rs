@@ -1,4 +1,4 @@
-//! What a back end is asked, and what it gives.
+//! What a back end receives and returns.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -74,7 +74,7 @@ pub struct ClientTurn {
 }
 
 impl ClientTurn {
-    /// The request, parsed now if nobody needed its parts before.
+    /// The request, parsed now unless it was parsed before.
     pub fn request(&self) -> Result<Arc<TurnRequest>, TurnError> {
         match (&self.request, &self.body) {
             (Some(request), _) => Ok(Arc::clone(request)),
@@ -121,38 +121,38 @@ pub struct RelayTurn {
     pub headers: Arc<[(HeaderName, HeaderValue)]>,
 }
 
-/// The session a client names (E3), and the one its turn turned out to be in. Told as soon as it is known, so that
-/// it can stand in the head of a response that begins before the first event.
+/// The session a client names (E3), and the one its turn is in. The back end sets it as soon as it is known, so that
+/// a response that begins before its first event can have it in its head.
 #[derive(Clone, Debug, Default)]
 pub struct SessionSlot(Option<Arc<Slot>>);
 
 #[derive(Debug)]
 struct Slot {
-    asked: Option<Box<str>>,
-    told: OnceLock<Box<str>>,
+    named: Option<Box<str>>,
+    actual: OnceLock<Box<str>>,
 }
 
 impl SessionSlot {
-    /// A client that named this session, or none.
-    pub fn new(asked: Option<&str>) -> Self {
-        Self(Some(Arc::new(Slot { asked: asked.map(Box::from), told: OnceLock::new() })))
+    /// For a client that named this session, or none.
+    pub fn new(named: Option<&str>) -> Self {
+        Self(Some(Arc::new(Slot { named: named.map(Box::from), actual: OnceLock::new() })))
     }
 
-    /// What the client named.
-    pub fn asked(&self) -> Option<&str> {
-        self.0.as_ref()?.asked.as_deref()
+    /// The session the client named.
+    pub fn named(&self) -> Option<&str> {
+        self.0.as_ref()?.named.as_deref()
     }
 
-    /// The session the turn is in; only the first word counts.
-    pub fn tell(&self, session: &str) {
+    /// Sets the session the turn is in. Only the first call counts.
+    pub fn set(&self, session: &str) {
         if let Some(slot) = &self.0 {
-            slot.told.get_or_init(|| Box::from(session));
+            slot.actual.get_or_init(|| Box::from(session));
         }
     }
 
-    /// The session the turn is in, where one is known.
-    pub fn told(&self) -> Option<&str> {
-        self.0.as_ref()?.told.get().map(|session| &**session)
+    /// The session the turn is in, if it is known.
+    pub fn actual(&self) -> Option<&str> {
+        self.0.as_ref()?.actual.get().map(|session| &**session)
     }
 }
 
@@ -163,43 +163,43 @@ impl Turn {
     }
 }
 
-/// A turn whose first event is there.
+/// A turn whose first event has arrived.
 pub struct Answer {
-    /// Who answers.
+    /// The name of the upstream that answers.
     pub upstream: Arc<str>,
-    /// What of the request did not reach the host, and what of a whole reply could not be read.
+    /// What of the request could not be sent to the host, and what of a whole reply could not be read.
     pub losses: Losses,
-    /// What is done to save the reply, while it comes.
-    pub rescues: Rescues,
+    /// How the reply is recovered while it arrives.
+    pub recoveries: Recoveries,
     /// The host's request id and rate limits.
     pub headers: HostHeaders,
     /// The reply.
     pub body: AnswerBody,
 }
 
-/// What was done to save a reply that was not written as it should be, by name. Whoever reads the reply tells; who
-/// accounts for the turn looks when it is over.
+/// How a reply that did not follow its instructions was recovered, by name. The reader of the reply sets it; the
+/// turn's record reads it at the end.
 #[derive(Clone, Debug, Default)]
-pub struct Rescues(Option<Arc<Mutex<Vec<&'static str>>>>);
+pub struct Recoveries(Option<Arc<Mutex<Vec<&'static str>>>>);
 
-impl Rescues {
-    /// For a back end that saves replies. The default takes nothing and costs nothing.
-    pub(crate) fn kept() -> Self {
+impl Recoveries {
+    /// For a back end that recovers replies. The default stores nothing.
+    pub(crate) fn recorded() -> Self {
         Self(Some(Arc::default()))
     }
 
-    /// Replaces what was told before.
-    pub(crate) fn tell(&self, names: impl Iterator<Item = &'static str>) {
-        if let Some(told) = &self.0 {
-            let mut told = told.lock();
-            told.clear();
-            told.extend(names);
+    /// Replaces the names.
+    pub(crate) fn set(&self, names: impl Iterator<Item = &'static str>) {
+        if let Some(kept) = &self.0 {
+            let mut kept = kept.lock();
+            kept.clear();
+            kept.extend(names);
         }
     }
 
-    /// What was done so far, in order.
+    /// The recoveries so far, in order.
     pub fn names(&self) -> Vec<&'static str> {
-        self.0.as_ref().map(|told| told.lock().clone()).unwrap_or_default()
+        self.0.as_ref().map(|kept| kept.lock().clone()).unwrap_or_default()
     }
 }
 
@@ -213,15 +213,15 @@ pub enum AnswerBody {
     Whole(WholeBody),
 }
 
-/// A reply as it comes. Ends after `Finished`, or after one error.
+/// A reply as it arrives. Ends after `Finished`, or after one error.
 pub type EventStream = Pin<Box<dyn Stream<Item = Result<Batch, TurnError>> + Send>>;
 
-/// Events that arrived together, and what could not be said in events.
+/// Events that arrived together, and what could not be expressed in events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     /// The events.
     pub events: Vec<TurnEvent>,
-    /// What was lost beside them.
+    /// What was lost with them.
     pub losses: Losses,
 }
 
@@ -231,9 +231,9 @@ impl From<Vec<TurnEvent>> for Batch {
     }
 }
 
-/// A stream relayed unread.
+/// A stream that is relayed without being parsed.
 pub trait RelayStream: Send {
-    /// The next whole frames. An error comes once and ends the stream: the host cut it, stalled or broke off.
+    /// The next whole frames. An error comes once and ends the stream: the host closed it, stalled or broke the protocol.
     fn poll_frames(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>>;
 
     /// What was read off in passing. An error here was sent by the host itself and has reached the client.
@@ -245,7 +245,7 @@ pub trait RelayStream: Send {
     }
 }
 
-/// A whole reply relayed unread.
+/// A whole reply that is relayed without being parsed.
 #[derive(Clone, Debug)]
 pub struct WholeBody {
     /// As the host wrote it.

@@ -1,4 +1,4 @@
-//! What the operator decides about the service, in types that cannot be wrong. Reading files is the `cli`'s work.
+//! The service's configuration, in types that cannot hold invalid values. The `cli` reads the files.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,17 +7,17 @@ pub use toolgate_backend::ModelPattern;
 
 use crate::approval::ApprovalConfig;
 
-/// How the service listens, whom it lets in, and its bounds.
+/// Where the service listens, who may call, and its bounds.
 #[derive(Clone, Debug)]
 pub struct GatewayConfig {
-    /// Where it listens; also one of the names it answers to.
+    /// The address it listens on, which a `Host` header may always name.
     pub listen: SocketAddr,
-    /// Threads that serve requests, each with a runtime and connections of its own. At least one runs.
+    /// Threads that serve requests, each with its own runtime and connections. At least one runs.
     pub workers: usize,
     /// Names beside `localhost`, the loopback addresses and `listen` that a `Host` header may carry: `gate.lan`, or
     /// `gate.lan:8080` for one port only.
     pub hosts: Vec<String>,
-    /// Who may call. With none, only this machine may.
+    /// The callers' keys. Without any, only clients on this machine may call.
     pub keys: Vec<Key>,
     /// What agents may do with their own tools.
     pub approvals: ApprovalConfig,
@@ -42,7 +42,7 @@ impl GatewayConfig {
 /// A caller's key. The key itself is never kept, only its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Whose it is; what belongs to this caller is kept under this name.
+    /// The caller's name, under which its data is stored.
     pub name: String,
     /// SHA-256 of the key.
     pub sha256: [u8; 32],
@@ -55,10 +55,10 @@ pub struct Key {
 pub struct Limits {
     /// The largest request body in bytes.
     pub body_bytes: usize,
-    /// How often a silent stream shows that it is alive (T19).
+    /// How often a silent stream sends a ping (T19).
     pub ping_every: Duration,
-    /// How long an error may still get its own HTTP status: after that a stream begins with 200 and pings, and an
-    /// error comes as an event.
+    /// How long a stream waits for its first event. Then it begins with status 200 and pings, and an error becomes an
+    /// event.
     pub commit_after: Duration,
     /// How long open streams may continue after a shutdown was requested.
     pub shutdown_grace: Duration,

@@ -36,11 +36,11 @@ pub struct Gateway {
     workers: usize,
 }
 
-/// What a gateway works with and does not own.
+/// What a gateway uses and does not own.
 pub struct Parts {
     /// Where responses are kept.
     pub store: Arc<dyn Store>,
-    /// Where usage goes. Its worker is run by whoever made it.
+    /// Receives usage records. The caller runs its worker.
     pub usage: UsageLog,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
@@ -74,7 +74,7 @@ pub enum ServeError {
 }
 
 impl Gateway {
-    /// Prepares to serve. Every back end is built once here, so that mistakes show before anybody calls.
+    /// Prepares to serve. Every back end is built once here, so that mistakes show before the first request.
     pub fn new(config: &GatewayConfig, backends: BackendConfig, parts: Parts) -> Result<Self, ServeError> {
         let approvals = Approvals::new(config.approvals.clone());
         Self::decided_by(config, backends, parts, |agent| {
@@ -82,7 +82,7 @@ impl Gateway {
         })
     }
 
-    /// The same, where somebody else than the operator's rules decides what each agent may do.
+    /// The same with another judge of what each agent may do than the operator's rules.
     pub fn decided_by(
         config: &GatewayConfig,
         backends: BackendConfig,
@@ -119,7 +119,7 @@ impl Gateway {
         self.start(&listener, shutdown)?.wait().await
     }
 
-    /// Starts to serve on threads of its own and returns at once.
+    /// Starts serving on its own threads and returns at once.
     pub fn start(self, listener: &TcpListener, shutdown: CancellationToken) -> Result<Running, ServeError> {
         let failed = |worker| move |source| ServeError::Worker { worker, source };
         let address = listener.local_addr().map_err(failed(0))?;
@@ -154,7 +154,7 @@ impl Gateway {
     }
 }
 
-/// Starts a thread; the receiver gets its outcome, without blocking anybody.
+/// Starts a thread whose outcome can be awaited.
 fn start_thread(
     name: String,
     body: impl FnOnce() -> Result<(), ServeError> + Send + 'static,
@@ -170,7 +170,7 @@ fn start_thread(
 pub struct Running {
     address: SocketAddr,
     shutdown: CancellationToken,
-    /// Each tells when it has ended.
+    /// Each receives the outcome of one thread.
     workers: Vec<oneshot::Receiver<Result<(), ServeError>>>,
     agents: Arc<Agents>,
 }
@@ -181,7 +181,7 @@ impl Running {
         self.address
     }
 
-    /// Takes no more requests, lets open replies end within their grace, and returns when all is over.
+    /// Accepts no more requests, lets open replies end within their grace, and returns when all have ended.
     pub async fn stop(self) -> Result<(), ServeError> {
         self.shutdown.cancel();
         self.wait().await

@@ -1,4 +1,4 @@
-//! The only place that starts tasks, so that a shutdown knows whom to wait for.
+//! The only place that starts tasks, so that a shutdown can wait for all of them.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long streams have to send their farewell once the grace is over.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long streams have to send their last event once the grace is over.
+const LAST_EVENT_WAIT: Duration = Duration::from_secs(2);
 
 /// The tasks of one worker, and the two steps in which they end.
 #[derive(Clone, Debug)]
@@ -25,11 +25,11 @@ impl Tasks {
 
     /// Starts a task on this worker.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        // The handle is not needed: the tracker waits for the task.
+        // The tracker waits for the task, so the handle is not needed.
         drop(self.tracker.spawn(task));
     }
 
-    /// Cancelled when no new work is taken any more.
+    /// Cancelled when no more requests are accepted.
     pub(crate) fn stopping(&self) -> &CancellationToken {
         &self.stopping
     }
@@ -39,14 +39,14 @@ impl Tasks {
         &self.grace_over
     }
 
-    /// Waits for all tasks, at most for `grace`; then tells them to end and waits a little longer.
+    /// Waits for all tasks, at most for `grace`; then asks them to end and waits a little longer.
     pub(crate) async fn finish(&self, grace: Duration) {
         self.tracker.close();
         if tokio::time::timeout(grace, self.tracker.wait()).await.is_ok() {
             return;
         }
         self.grace_over.cancel();
-        if tokio::time::timeout(FAREWELL, self.tracker.wait()).await.is_err() {
+        if tokio::time::timeout(LAST_EVENT_WAIT, self.tracker.wait()).await.is_err() {
             tracing::warn!(tasks = self.tracker.len(), "some connections did not end in time and are closed");
         }
     }

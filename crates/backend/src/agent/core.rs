@@ -348,7 +348,7 @@ impl Core {
             }
             ControlRequest::Permission(request) => return Some(CoreEvent::ApprovalNeeded { id, request }),
             ControlRequest::Elicitation => {
-                self.lines.push(write::answer(&id, &json!({ "action": "decline" })))
+                self.lines.push(write::answer(&id, &json!({ "action": "decline" })));
             }
             ControlRequest::Hook => self.lines.push(write::answer(&id, &json!({}))),
             // The protocol wants no answer to a dialog that the host does not support.

@@ -138,7 +138,7 @@ async fn save(
         .map_or_else(|_| JsonText::empty_object(), |stored| JsonText::from_value(&stored));
     // A session of its own, so that this record does not count as the conversation's last turn.
     let session = Uuid::now_v7().to_string();
-    let record = AgentRecord { key: key, after: Some(key), session, steps, reply: None };
+    let record = AgentRecord { key, after: Some(key), session, steps, reply: None };
     pool.records().save(&turn.caller, record).await;
     Ok(())
 }

@@ -81,7 +81,7 @@ impl Plan {
             lineage: Lineage::of(&scope, &turn.request.messages),
             lineage_without_session: turn
                 .session
-                .asked()
+                .named()
                 .map(|_| Lineage::of(&scope_without_session(turn, config), &turn.request.messages)),
             losses,
             client_calls: ClientCalls::new(written.names, &turn.request),
@@ -157,7 +157,7 @@ impl Plan {
 /// (agent 14, 16). Not by model, which may change within a conversation (agent 20).
 pub(super) fn scope(turn: &Turn, config: &AgentConfig) -> String {
     let base = scope_without_session(turn, config);
-    turn.session.asked().map_or_else(|| base.clone(), |session| format!("{base}\n{session}"))
+    turn.session.named().map_or_else(|| base.clone(), |session| format!("{base}\n{session}"))
 }
 
 fn scope_without_session(turn: &Turn, config: &AgentConfig) -> String {

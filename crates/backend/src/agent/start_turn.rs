@@ -21,7 +21,7 @@ use super::transcript;
 use super::turn_job::{Beginning, RecordInputs, TurnJob, Work};
 use super::turn_steps::resumable;
 use crate::host_headers::HostHeaders;
-use crate::turn::{Answer, AnswerBody, Batch, EventStream, Rescues, Turn};
+use crate::turn::{Answer, AnswerBody, Batch, EventStream, Recoveries, Turn};
 
 /// The maximum number of processes tried for one turn. Only a process that has not called the model is replaced.
 const MAX_ATTEMPTS: u32 = 3;
@@ -32,7 +32,7 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         headers: HostHeaders::default(),
         upstream: name,
         losses,
-        rescues: Rescues::default(),
+        recoveries: Recoveries::default(),
         body: AnswerBody::Events(events),
     };
     let mut turn = partial_results::complete(&pool, turn).await?;
@@ -51,7 +51,7 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
     let mut losses = std::mem::take(&mut plan.losses);
     if let Some(AgentRecord { reply: Some(reply), session, .. }) = &known {
         // B7: the client repeats a request that was already answered.
-        turn.session.tell(session);
+        turn.session.set(session);
         let batch = Batch::from(read_reply(reply)?.into_events());
         return Ok(answer(losses, Box::pin(stream::iter([Ok(batch)]))));
     }
@@ -63,7 +63,7 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         opening: plan.opening.clone(),
         tools: plan.tools.clone(),
         fingerprint: plan.fingerprint,
-        session: turn.session.asked().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
+        session: turn.session.named().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
     };
     let hidden = HiddenSteps { by_reply: memory.steps_by_reply, unfinished };
     let mut attempts = 0;
@@ -74,11 +74,11 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
             live
         } else {
             // Set before waiting for a process, so that the response headers can name the session.
-            turn.session.tell(&setup.session);
+            turn.session.set(&setup.session);
             fresh(&pool, &plan, &setup, hidden.clone(), &mut losses).await?
         };
-        let session = turn.session.asked().map_or(session, str::to_owned);
-        turn.session.tell(&session);
+        let session = turn.session.named().map_or(session, str::to_owned);
+        turn.session.set(&session);
         let (reply_sender, reply_receiver) = reply_channel();
         let (reply, lineage) = (plan.reply(&hidden.unfinished), plan.lineage.clone());
         let (record_inputs, transcript) =

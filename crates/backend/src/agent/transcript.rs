@@ -29,7 +29,7 @@ pub(super) async fn with_earlier_turns(
     turn: &Turn,
     plan: &Plan,
 ) -> Result<Option<Translated<Turn>>, TurnError> {
-    let Some(session) = turn.session.asked() else { return Ok(None) };
+    let Some(session) = turn.session.named() else { return Ok(None) };
     let mut request = TurnRequest::clone(&turn.request);
     let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
     if !request.messages.iter().any(is_reply)
@@ -106,7 +106,7 @@ fn record(caller: &Arc<str>, key: PrefixHash, entry: &Entry) -> OwnedRecord {
     let whole = text(entry).ok().filter(|text| text.as_str().len() <= MAX_TRANSCRIPT_BYTES);
     let steps = whole.or_else(|| text(&Entry::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
     // A session id of its own, so that this record does not count as a turn of the session.
-    let record = AgentRecord { key: key, after: Some(key), session: key.to_string(), steps, reply: None };
+    let record = AgentRecord { key, after: Some(key), session: key.to_string(), steps, reply: None };
     OwnedRecord { caller: Arc::clone(caller), record }
 }
 

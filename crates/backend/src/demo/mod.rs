@@ -15,7 +15,7 @@ use toolgate_model::{
 
 use self::script::{Action, PlannedCall};
 use crate::host_headers::HostHeaders;
-use crate::turn::{Answer, AnswerBody, Backend, Batch, Rescues, Turn};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Recoveries, Turn};
 
 /// Token counts are estimated at four bytes per token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -45,7 +45,7 @@ impl Backend for Demo {
         let answer = Answer {
             upstream: Arc::clone(&self.name),
             losses: Losses::default(),
-            rescues: Rescues::default(),
+            recoveries: Recoveries::default(),
             headers: HostHeaders::default(),
             body: AnswerBody::Events(Box::pin(paced)),
         };

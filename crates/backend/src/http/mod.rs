@@ -37,7 +37,7 @@ use self::prepare::{Mode, Prepared};
 use self::relay::HostRelay;
 use crate::config::{HostDeadlines, Retry, UpstreamConfig};
 use crate::host_headers::HostHeaders;
-use crate::turn::{Answer, AnswerBody, Backend, Batch, Relay, RelayTurn, Rescues, Turn, WholeBody};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Recoveries, Relay, RelayTurn, Turn, WholeBody};
 
 pub(crate) use self::calls::ClientCalls;
 pub use self::client::{AssembleError, Tls};
@@ -140,8 +140,14 @@ impl Inner {
             let error = match attempt.unwrap_or_else(|| Err(self.host.silent_for(self.alarms.limit()))) {
                 Ok((body, headers)) => {
                     let upstream = Arc::clone(&self.host.name);
-                    let rescues = Rescues::default();
-                    return Ok(Answer { upstream, losses: body.losses, rescues, headers, body: body.value });
+                    let recoveries = Recoveries::default();
+                    return Ok(Answer {
+                        upstream,
+                        losses: body.losses,
+                        recoveries,
+                        headers,
+                        body: body.value,
+                    });
                 }
                 Err(error) => error,
             };

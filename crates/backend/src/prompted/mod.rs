@@ -20,7 +20,7 @@ use toolgate_prompted::{Options, Prepared, prepare};
 
 use self::reply::PromptedReply;
 use crate::config::TriggerSecret;
-use crate::turn::{Answer, AnswerBody, Backend, EventStream, Relay, Rescues, Turn};
+use crate::turn::{Answer, AnswerBody, Backend, EventStream, Recoveries, Relay, Turn};
 
 /// A back end wrapped in the prompt layer.
 pub(crate) struct Prompted {
@@ -49,10 +49,10 @@ impl Backend for Prompted {
             let mut losses = prepared.losses;
             losses.append(answer.losses);
             let events = events_of(answer.body)?;
-            let rescues = Rescues::kept();
-            let reply = PromptedReply::new(inner, turn, plan, events, rescues.clone());
+            let recoveries = Recoveries::recorded();
+            let reply = PromptedReply::new(inner, turn, plan, events, recoveries.clone());
             let body = AnswerBody::Events(Box::pin(reply.into_stream()));
-            Ok(Answer { upstream: answer.upstream, losses, rescues, headers: answer.headers, body })
+            Ok(Answer { upstream: answer.upstream, losses, recoveries, headers: answer.headers, body })
         })
     }
 

@@ -10,7 +10,7 @@ use toolgate_prompted::{FollowUp, FollowUpReason, Interpreter, MissingValue, Pla
 
 use super::events_of;
 use super::meter::Meter;
-use crate::turn::{Backend, Batch, EventStream, Rescues, Turn};
+use crate::turn::{Backend, Batch, EventStream, Recoveries, Turn};
 
 /// The maximum number of values requested in one turn (P26). If a model omits more, the client's validator reports it.
 const MAX_VALUE_REQUESTS: usize = 1;
@@ -31,7 +31,7 @@ pub(super) struct PromptedReply {
     out: Batch,
     value_requests_left: usize,
     meter: Meter,
-    rescues: Rescues,
+    recoveries: Recoveries,
 }
 
 impl PromptedReply {
@@ -40,11 +40,11 @@ impl PromptedReply {
         turn: Turn,
         plan: Plan,
         events: EventStream,
-        rescues: Rescues,
+        recoveries: Recoveries,
     ) -> Self {
         Self {
             meter: Meter::new(turn.dialect, Arc::clone(&turn.request)),
-            rescues,
+            recoveries,
             inner,
             turn,
             interpreter: Interpreter::new(plan),
@@ -110,7 +110,7 @@ impl PromptedReply {
     /// Marks estimates in the output, and records the heuristics used so far.
     fn record(&mut self) {
         self.meter.mark_estimates(&mut self.out.events);
-        self.rescues.tell(self.interpreter.recoveries().map(Recovery::name));
+        self.recoveries.set(self.interpreter.recoveries().map(Recovery::name));
     }
 
     fn end(&mut self) {

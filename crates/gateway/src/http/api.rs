@@ -22,7 +22,7 @@ impl Api {
     /// In the order of their declaration.
     const ALL: [Self; 3] = [Self::Messages, Self::Chat, Self::Responses];
 
-    /// The API whose turns are asked for at this path.
+    /// The API that has its turns at this path.
     pub(crate) fn at(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|api| api.path() == path)
     }
@@ -35,13 +35,13 @@ impl Api {
         }
     }
 
-    /// Where its turns are asked for.
+    /// The path of its turns.
     pub(crate) fn uri(self) -> &'static Uri {
         static URIS: LazyLock<[Uri; 3]> = LazyLock::new(|| Api::ALL.map(|api| Uri::from_static(api.path())));
         &URIS[self as usize]
     }
 
-    /// The API a request means, so that even a refusal speaks its language.
+    /// The API a request is meant for, so that the client can read even a refusal.
     pub(crate) fn of<B>(request: &Request<B>) -> Self {
         let path = request.uri().path();
         if path.starts_with("/v1/messages") || request.headers().contains_key("anthropic-version") {
@@ -53,7 +53,7 @@ impl Api {
         }
     }
 
-    /// How it is spoken.
+    /// Its dialect.
     pub(crate) fn dialect(self) -> &'static dyn ClientDialect {
         match self {
             Self::Messages => &anthropic_messages::DIALECT,
@@ -71,13 +71,13 @@ impl Api {
         }
     }
 
-    /// The dialect's name as a label, which all share.
+    /// The dialect's name as a shared label.
     pub(crate) fn label(self) -> Label {
         static LABELS: LazyLock<[Label; 3]> = LazyLock::new(|| Api::ALL.map(|api| Label::new(api.name())));
         LABELS[self as usize].clone()
     }
 
-    /// An id for a reply, as this API's ids look.
+    /// An id for a reply in this API's format.
     pub(crate) fn reply_id(self, turn: Uuid) -> String {
         let turn = turn.simple();
         match self {

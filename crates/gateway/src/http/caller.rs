@@ -1,4 +1,4 @@
-//! Who calls: the owner of a key, or anybody on this machine where there are no keys.
+//! Callers: the owners of keys, or anybody on this machine if there are no keys.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use toolgate_state::CallerScope;
 use super::door::Peer;
 use crate::config::Key;
 
-/// Who calls. Travels with every request.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(Arc<Identity>);
 
@@ -22,20 +22,20 @@ struct Identity {
     name: Arc<str>,
     scope: CallerScope,
     models: Vec<ModelPattern>,
-    company: Company,
+    tenancy: Tenancy,
 }
 
-/// Whether there are others.
+/// Whether callers must be kept apart.
 #[derive(Debug, PartialEq, Eq)]
-enum Company {
-    /// One user, on this machine.
-    Alone,
-    /// Callers with keys, who must not see each other's things.
-    Others,
+enum Tenancy {
+    /// One user on this machine.
+    Single,
+    /// Callers with keys, who must not see each other's data.
+    Shared,
 }
 
 impl Caller {
-    /// What belongs to this caller is kept under this name.
+    /// The name under which this caller's data is stored.
     pub(crate) fn scope(&self) -> &CallerScope {
         &self.0.scope
     }
@@ -50,9 +50,9 @@ impl Caller {
         self.0.models.iter().any(|pattern| pattern.matches(model))
     }
 
-    /// True where there is nobody whose things this caller must not see.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.0.company == Company::Alone
+    /// True if there are no other callers whose data must stay hidden.
+    pub(crate) fn is_only_tenant(&self) -> bool {
+        self.0.tenancy == Tenancy::Single
     }
 
     /// Refuses a model that this caller may not use.
@@ -67,33 +67,33 @@ impl Caller {
         ))
     }
 
-    /// For paths that need no caller. May use nothing.
-    pub(crate) fn nobody() -> Self {
-        static NOBODY: std::sync::LazyLock<Caller> =
-            std::sync::LazyLock::new(|| Caller::new("nobody", Vec::new(), Company::Others));
-        NOBODY.clone()
+    /// The caller of routes without a key. May use no model.
+    pub(crate) fn anonymous() -> Self {
+        static ANONYMOUS: std::sync::LazyLock<Caller> =
+            std::sync::LazyLock::new(|| Caller::new("anonymous", Vec::new(), Tenancy::Shared));
+        ANONYMOUS.clone()
     }
 
-    fn new(name: &str, models: Vec<ModelPattern>, company: Company) -> Self {
-        Self(Arc::new(Identity { name: Arc::from(name), scope: CallerScope::new(name), models, company }))
+    fn new(name: &str, models: Vec<ModelPattern>, tenancy: Tenancy) -> Self {
+        Self(Arc::new(Identity { name: Arc::from(name), scope: CallerScope::new(name), models, tenancy }))
     }
 }
 
-/// Everybody who may call.
+/// All callers that are admitted.
 pub(super) struct Callers {
     known: Vec<([u8; 32], Caller)>,
-    /// Whoever calls from this machine, where there are no keys.
+    /// Any client on this machine, if there are no keys.
     local: Caller,
-    /// The gateway's own agents, where they think with its models.
+    /// The gateway's own agents, if they use its models.
     agents: Option<([u8; 32], Caller)>,
 }
 
 impl Callers {
     pub(super) fn new(keys: &[Key], agents: Option<&Key>) -> Self {
-        let caller = |key: &Key| (key.sha256, Caller::new(&key.name, key.models.clone(), Company::Others));
+        let caller = |key: &Key| (key.sha256, Caller::new(&key.name, key.models.clone(), Tenancy::Shared));
         Self {
             known: keys.iter().map(caller).collect(),
-            local: Caller::new("local", vec![ModelPattern::new("*")], Company::Alone),
+            local: Caller::new("local", vec![ModelPattern::new("*")], Tenancy::Single),
             agents: agents.map(caller),
         }
     }
@@ -108,12 +108,12 @@ impl Callers {
         let mut given = keys_in(headers).peekable();
         if given.peek().is_none() {
             return Err(refusal(
-                "no key came with the request; send one as `x-api-key` or `Authorization: Bearer`",
+                "the request has no key; send one as `x-api-key` or `Authorization: Bearer`",
             ));
         }
         given
             .find_map(|key| self.owner(key))
-            .ok_or_else(|| refusal("this key is not known here; check it, or ask the operator for a new one"))
+            .ok_or_else(|| refusal("unknown key; check it, or ask the operator for a new one"))
     }
 
     fn agents(&self, headers: &HeaderMap) -> Option<Caller> {
@@ -131,11 +131,11 @@ impl Callers {
         }
         Err(TurnError::new(
             ErrorKind::Permission,
-            "this gateway has no keys, so only its own machine may call; the operator can add [[keys]]",
+            "this gateway has no keys, so only clients on its own machine may call; the operator can add [[keys]]",
         ))
     }
 
-    /// Every known key is compared, and each in constant time, so that the time tells nothing about them.
+    /// Compares with every known key, each in constant time, so that timing reveals nothing about them.
     fn owner(&self, key: &[u8]) -> Option<Caller> {
         let hash: [u8; 32] = Sha256::digest(key).into();
         let mut owner = None;
@@ -216,10 +216,10 @@ mod tests {
 
     #[test]
     fn without_keys_only_this_machine_may_call() {
-        let nobody = Callers::new(&[], None);
-        assert_eq!(find(&nobody, &[], "127.0.0.1:1"), Ok("local".to_owned()));
-        assert_eq!(find(&nobody, &[], "[::ffff:127.0.0.1]:1"), Ok("local".to_owned()));
-        assert_eq!(find(&nobody, &[("x-api-key", "a-key")], "10.0.0.9:1"), Err(ErrorKind::Permission));
+        let keyless = Callers::new(&[], None);
+        assert_eq!(find(&keyless, &[], "127.0.0.1:1"), Ok("local".to_owned()));
+        assert_eq!(find(&keyless, &[], "[::ffff:127.0.0.1]:1"), Ok("local".to_owned()));
+        assert_eq!(find(&keyless, &[("x-api-key", "a-key")], "10.0.0.9:1"), Err(ErrorKind::Permission));
     }
 
     #[test]

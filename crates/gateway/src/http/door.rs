@@ -1,4 +1,4 @@
-//! The door before every path: the name we are called by, the page a browser calls from, and the caller's key.
+//! The checks before every route: the `Host` header, the origin of a browser's page, and the caller's key.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,15 +10,15 @@ use toolgate_model::{ErrorKind, TurnError};
 use super::caller::{Caller, Callers};
 use crate::config::{GatewayConfig, Key};
 
-/// Decides who comes in.
+/// Decides which requests are admitted.
 pub(crate) struct Door {
     listen: SocketAddr,
-    /// Names or `name:port` that the operator allows, in small letters.
+    /// Names or `name:port` that the operator allows, in lower case.
     hosts: Vec<String>,
     callers: Callers,
 }
 
-/// The address a connection comes from.
+/// The address of a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
@@ -34,25 +34,25 @@ impl Door {
         Self { listen: config.listen, hosts, callers: Callers::new(&config.keys, agents) }
     }
 
-    /// Lets a request in and says who it comes from.
-    pub(crate) fn open<B>(&self, request: &Request<B>, peer: Peer) -> Result<Caller, TurnError> {
+    /// Admits a request and identifies its caller.
+    pub(crate) fn admit<B>(&self, request: &Request<B>, peer: Peer) -> Result<Caller, TurnError> {
         self.check_host(request)?;
         check_origin(request)?;
         if matches!(request.uri().path(), "/healthz" | "/readyz") {
             // Probes need no key.
-            return Ok(Caller::nobody());
+            return Ok(Caller::anonymous());
         }
         self.callers.find(request.headers(), peer)
     }
 
-    /// A page of another site can make its own name point at us (DNS rebinding), but it cannot change the name its
-    /// browser then sends: so we answer only to names we know.
+    /// A page of another site can make its own name resolve to our address (DNS rebinding), but it cannot change the
+    /// `Host` that its browser then sends. So only known names are accepted.
     fn check_host<B>(&self, request: &Request<B>) -> Result<(), TurnError> {
         let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
         if let Some(Ok(address)) = host.map(str::parse::<SocketAddr>)
             && self.is_our_address(address.ip())
         {
-            // Most callers name an address and a port: nothing more has to be read.
+            // The usual case: an address and a port.
             return Ok(());
         }
         let named =
@@ -79,13 +79,13 @@ impl Door {
         self.hosts.iter().any(|known| *known == host || *known == whole)
     }
 
-    /// Nobody can point an address elsewhere, so where we listen on all of them, each will do.
+    /// An address cannot be rebound, so a gateway that listens on all addresses accepts each of them.
     fn is_our_address(&self, address: IpAddr) -> bool {
         address.is_loopback() || self.listen.ip() == address || self.listen.ip().is_unspecified()
     }
 }
 
-/// The name and port that the request calls us by.
+/// The name and port that the request is addressed to.
 fn authority<B>(request: &Request<B>) -> Option<Authority> {
     match request.headers().get(HOST) {
         Some(host) => Authority::try_from(host.as_bytes()).ok(),
@@ -93,7 +93,7 @@ fn authority<B>(request: &Request<B>) -> Option<Authority> {
     }
 }
 
-/// A browser says which page a request comes from. Only our own pages may call.
+/// Browsers name the origin of the page that sends a request. Only our own pages may.
 fn check_origin<B>(request: &Request<B>) -> Result<(), TurnError> {
     const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
     let headers = request.headers();
@@ -138,13 +138,13 @@ mod tests {
         Door::new(&config, None)
     }
 
-    fn opens(door: &Door, headers: &[(&str, &str)]) -> bool {
+    fn admits(door: &Door, headers: &[(&str, &str)]) -> bool {
         let mut request = Request::builder().uri("/v1/models");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let request = request.body(()).expect("a request");
-        door.open(&request, Peer("127.0.0.1:5000".parse().expect("an address"))).is_ok()
+        door.admit(&request, Peer("127.0.0.1:5000".parse().expect("an address"))).is_ok()
     }
 
     #[test]
@@ -153,25 +153,25 @@ mod tests {
         for host in
             ["localhost:8787", "127.0.0.1:8787", "[::1]:8787", "LOCALHOST", "gate.lan:1", "other.lan:99"]
         {
-            assert!(opens(&door, &[("host", host)]), "{host}");
+            assert!(admits(&door, &[("host", host)]), "{host}");
         }
         for host in ["evil.example", "10.0.0.1:8787", "other.lan:98", "localhost.evil.example", ""] {
-            assert!(!opens(&door, &[("host", host)]), "{host}");
+            assert!(!admits(&door, &[("host", host)]), "{host}");
         }
-        assert!(!opens(&door, &[]));
+        assert!(!admits(&door, &[]));
     }
 
     #[test]
     fn an_open_listener_answers_to_addresses_but_not_to_names() {
         let door = door("0.0.0.0:8787", &[]);
-        assert!(opens(&door, &[("host", "192.168.1.5:8787")]));
-        assert!(!opens(&door, &[("host", "evil.example:8787")]));
+        assert!(admits(&door, &[("host", "192.168.1.5:8787")]));
+        assert!(!admits(&door, &[("host", "evil.example:8787")]));
     }
 
     #[test]
     fn only_our_own_pages_may_call() {
         let door = door("127.0.0.1:8787", &[]);
-        let from = |origin| opens(&door, &[("host", "localhost:8787"), ("origin", origin)]);
+        let from = |origin| admits(&door, &[("host", "localhost:8787"), ("origin", origin)]);
         assert!(from("http://localhost:8787"));
         for origin in [
             "http://localhost:3000",
@@ -182,7 +182,7 @@ mod tests {
         ] {
             assert!(!from(origin), "{origin}");
         }
-        let fetched = |site| opens(&door, &[("host", "localhost:8787"), ("sec-fetch-site", site)]);
+        let fetched = |site| admits(&door, &[("host", "localhost:8787"), ("sec-fetch-site", site)]);
         assert!(fetched("same-origin") && fetched("none"));
         assert!(!fetched("cross-site") && !fetched("same-site"));
     }

@@ -7,12 +7,12 @@ use toolgate_model::TurnError;
 
 use super::Api;
 
-/// The error as the API that the request means tells it.
+/// The error in the format of the API that the request is meant for.
 pub(crate) fn refuse<B, R: From<Bytes>>(request: &Request<B>, error: &TurnError) -> Response<R> {
     respond(Api::of(request), error)
 }
 
-/// The error as this API tells it.
+/// The error in the format of this API.
 pub(crate) fn respond<R: From<Bytes>>(api: Api, error: &TurnError) -> Response<R> {
     let mut response = json(api.dialect().write_error(error).into());
     *response.status_mut() =

@@ -1,4 +1,4 @@
-//! Paths, and what stands before them: who may call, and how errors are told.
+//! Routes, and the checks before them: who may call, and how errors are written.
 
 mod api;
 mod caller;
@@ -33,7 +33,7 @@ pub(crate) use intake::{check_media_type, read_body};
 /// How long the store may take to show that it is writable.
 const MAX_READY_WAIT: Duration = Duration::from_secs(2);
 
-/// Answers a request that was let in.
+/// Answers a request whose caller was admitted.
 pub(crate) async fn answer(
     worker: Arc<Worker>,
     routes: Router,
@@ -43,7 +43,6 @@ pub(crate) async fn answer(
     if request.method() == Method::POST
         && let Some(api) = Api::at(request.uri().path())
     {
-        // Turns are what the gateway is for. They go straight to their work, past a router made for everything.
         let turn = OpenTurn::new(&worker, TurnHead::new(api, caller, request.headers()));
         let body = read_body(request.into_body(), &worker.shared.limits).await;
         return http::Response::from(turn.answer(body).await).map(axum::body::Body::new);
@@ -56,7 +55,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// All paths of the service but the turns themselves, which never come here.
+/// All routes except turns, which [`answer`] handles itself.
 pub(crate) fn routes(worker: Arc<Worker>) -> Router {
     Router::new()
         .route("/v1/messages", any(wrong_method))

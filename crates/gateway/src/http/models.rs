@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::{Api, Caller, error};
 use crate::service::Worker;
 
-/// We do not know when hosts made their models; both APIs demand a date.
+/// Both APIs require a date, and the gateway does not know when hosts released their models.
 const UNKNOWN_DATE: &str = "1970-01-01T00:00:00Z";
 
-/// The models this caller may use, by their own names; patterns name no model.
+/// The models this caller may use. Patterns are left out, because they name no model.
 pub(super) async fn list(
     State(worker): State<Arc<Worker>>,
     Extension(caller): Extension<Caller>,
@@ -31,7 +31,7 @@ pub(super) async fn list(
     })
 }
 
-/// One model, also one that only a pattern stands for.
+/// One model, including one that only a pattern matches.
 pub(super) async fn show(
     State(worker): State<Arc<Worker>>,
     Extension(caller): Extension<Caller>,

@@ -1,4 +1,4 @@
-//! Numbers that other parts of the gateway keep, read when somebody asks for the metrics.
+//! Numbers that other parts of the gateway keep, read on each scrape of `/metrics`.
 
 use std::fmt;
 use std::sync::Arc;

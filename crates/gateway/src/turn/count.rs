@@ -1,4 +1,4 @@
-//! `POST /v1/messages/count_tokens`: asked of a host where one can be asked, else estimated (T35).
+//! `POST /v1/messages/count_tokens`: counted by the host if it can, else estimated (T35).
 
 use std::sync::Arc;
 

@@ -26,7 +26,7 @@ pub(crate) struct TurnHead {
 }
 
 impl TurnHead {
-    /// Reads the headers of a caller who was let in.
+    /// Reads the headers of an admitted request.
     pub(crate) fn new(api: Api, caller: Caller, headers: &HeaderMap) -> Self {
         Self {
             api,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolgate_backend::{Answer, HostHeaders, Rescues, SessionSlot};
+use toolgate_backend::{Answer, HostHeaders, Recoveries, SessionSlot};
 use toolgate_model::{ErrorKind, Losses, TurnError, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::{NoContext, Timestamp, Uuid};
@@ -29,7 +29,7 @@ pub(super) struct TurnRecord {
     first_event: Option<Duration>,
     usage: Option<Usage>,
     losses: Losses,
-    rescues: Rescues,
+    recoveries: Recoveries,
     /// The host's request id and rate limits.
     host_headers: HostHeaders,
     session: SessionSlot,
@@ -69,7 +69,7 @@ impl TurnRecord {
             first_event: None,
             usage: None,
             losses: Losses::default(),
-            rescues: Rescues::default(),
+            recoveries: Recoveries::default(),
             host_headers: HostHeaders::default(),
             session: SessionSlot::default(),
             outcome: None,
@@ -100,7 +100,7 @@ impl TurnRecord {
 
     /// The session the turn is in, if its back end keeps one.
     pub(super) fn session(&self) -> Option<&str> {
-        self.session.told()
+        self.session.actual()
     }
 
     /// The slot in which the back end names the session.
@@ -117,7 +117,7 @@ impl TurnRecord {
     pub(super) fn set_answer(&mut self, answer: &Answer) {
         self.first_event = Some(self.began.elapsed());
         self.upstream = Some(Arc::clone(&answer.upstream));
-        self.rescues = answer.rescues.clone();
+        self.recoveries = answer.recoveries.clone();
         self.host_headers = answer.headers.clone();
         if !answer.losses.is_empty() {
             self.losses.append(answer.losses.clone());
@@ -168,7 +168,7 @@ impl TurnRecord {
     fn publish(&self, outcome: &Outcome) {
         let duration = self.began.elapsed();
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let recoveries = self.rescues.names();
+        let recoveries = self.recoveries.names();
         tracing::info!(
             id = %self.id,
             caller = %self.caller.scope(),

@@ -42,7 +42,7 @@ pub(crate) const ID_NAMES: [&str; 2] = ["request-id", "x-request-id"];
 pub(crate) struct TurnReply {
     pub(crate) status: StatusCode,
     pub(crate) fields: Vec<(HeaderName, HeaderValue)>,
-    /// Sent under each of [`ID_NAMES`]. A request that was not let in has none.
+    /// Sent under each of [`ID_NAMES`]. A request that was not admitted has none.
     pub(crate) id: Option<Uuid>,
     pub(crate) body: TurnBody,
 }
@@ -59,7 +59,7 @@ pub(crate) enum TurnBody {
 pub(crate) struct WholeReply {
     /// Empty once they were taken.
     pub(crate) bytes: Bytes,
-    /// Held only to be dropped with the body. A request that was not let in has none.
+    /// Held only to be dropped with the body. A request that was not admitted has none.
     record: Option<Box<TurnRecord>>,
 }
 

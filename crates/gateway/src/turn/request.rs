@@ -170,7 +170,7 @@ async fn recall(
     }
     // A host of the same dialect may have stored it. The host does not know our callers, so callers that must be kept
     // apart may only continue what we stored for them.
-    let route = routed.route.speaking(dialect.id()).filter(|_| caller.is_alone());
+    let route = routed.route.speaking(dialect.id()).filter(|_| caller.is_only_tenant());
     routed.route = route.ok_or_else(|| stored_reply::no_such_response(previous.as_str()))?;
     // Without the earlier conversation the reply could not be continued from here.
     routed.keeper = None;

@@ -45,14 +45,14 @@ pub(super) fn start(routed: &RoutedTurn, count: u32) -> Start {
     Box::pin(async move {
         let mut answers = try_join_all(starts).await?.into_iter();
         let Some(first) = answers.next() else { return Err(cannot_join()) };
-        let Answer { upstream, mut losses, rescues, headers, body } = first;
+        let Answer { upstream, mut losses, recoveries, headers, body } = first;
         let bodies = std::iter::once(body).chain(answers.map(|answer| answer.body));
         let streams = bodies.map(events).collect::<Result<Vec<_>, _>>()?;
         let body = match delivery {
             Delivery::Stream(_) => AnswerBody::Relay(Box::new(SampleStream::new(streams, &context))),
             Delivery::Whole => AnswerBody::Whole(collect(streams, &context, &mut losses).await?),
         };
-        Ok(Answer { upstream, losses, rescues, headers, body })
+        Ok(Answer { upstream, losses, recoveries, headers, body })
     })
 }
 

@@ -44,7 +44,7 @@ pub(super) async fn find(
     stored.map(|stored| StoredReply::read(&stored.body)).transpose()
 }
 
-/// Stores one reply: for whom, and what it continues.
+/// Stores one reply for its caller.
 #[derive(Clone)]
 pub(super) struct ReplyKeeper {
     caller: Caller,

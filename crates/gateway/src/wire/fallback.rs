@@ -70,7 +70,7 @@ impl Fallback {
 
     async fn answer(&self, request: hyper::Request<Incoming>) -> Response {
         let api = http::Api::of(&request);
-        let answered = match self.worker.shared.door.open(&request, self.peer) {
+        let answered = match self.worker.shared.door.admit(&request, self.peer) {
             Ok(caller) => {
                 let worker = Arc::clone(&self.worker);
                 AssertUnwindSafe(http::answer(worker, self.routes.clone(), caller, request))

@@ -61,13 +61,13 @@ async fn serve_turns(mut connection: Connection, worker: &Arc<Worker>, peer: Pee
                 return None;
             }
         };
-        let reply = match worker.shared.door.open(&turn.request, peer) {
+        let reply = match worker.shared.door.admit(&turn.request, peer) {
             Ok(caller) => {
                 connection.consume_head(turn.head_bytes);
                 let head = TurnHead::new(turn.api, caller, turn.request.headers());
                 answer(&mut connection, OpenTurn::new(worker, head), &turn).await
             }
-            // hyper reads and discards the body of a caller who is not let in.
+            // hyper reads and discards the body of a caller who is not admitted.
             Err(_) if connection.received().len() < turn.head_bytes + turn.body_bytes => {
                 return Some(connection);
             }
