@@ -20,6 +20,7 @@ mod nearest;
 mod pattern;
 mod prompted;
 mod route;
+mod stats;
 mod turn;
 
 pub use agent::{
@@ -31,6 +32,7 @@ pub use http::{AssembleError, Tls};
 pub use nearest::nearest;
 pub use pattern::ModelPattern;
 pub use route::{Route, Router};
+pub use stats::{StatsRegistry, UpstreamStats};
 pub use turn::{
     Answer, AnswerBody, Backend, Batch, ClientTurn, EventStream, Recoveries, Relay, RelayStream, RelayTurn,
     SessionSlot, Turn, WholeBody,

@@ -15,6 +15,7 @@ use crate::http::{AssembleError, Tls, Upstream};
 use crate::nearest::nearest;
 use crate::pattern::ModelPattern;
 use crate::prompted::Prompted;
+use crate::stats::{StatsRegistry, UpstreamStats};
 use crate::turn::{Answer, Backend, ClientTurn, Relay, RelayTurn, Turn};
 
 /// Finds the route of a model. Each worker has its own router, and with it its own connections.
@@ -24,17 +25,25 @@ pub struct Router {
     patterns: Vec<(ModelPattern, Arc<Route>)>,
     /// The exact names in the operator's order.
     names: Vec<String>,
+    stats: StatsRegistry,
 }
 
 impl Router {
     /// Builds the back ends of a configuration. Opens no connection.
-    pub fn assemble(config: &BackendConfig, tls: &Tls, agents: &Agents) -> Result<Self, AssembleError> {
+    pub fn assemble(
+        config: &BackendConfig,
+        tls: &Tls,
+        agents: &Agents,
+        stats: &StatsRegistry,
+    ) -> Result<Self, AssembleError> {
         let mut upstreams: HashMap<&UpstreamName, Arc<dyn Backend>> = HashMap::new();
         for upstream in &config.upstreams {
-            upstreams.insert(&upstream.name, Arc::new(Upstream::new(upstream, tls)?));
+            let stats = stats.find(&upstream.name);
+            let backend = Upstream::new(upstream, &config.proxy, tls, stats)?;
+            upstreams.insert(&upstream.name, Arc::new(backend));
         }
         let demo: Arc<dyn Backend> = Arc::new(Demo::new());
-        let mut router = Self::default();
+        let mut router = Self { stats: stats.clone(), ..Self::default() };
         for model in &config.models {
             let secret = config.trigger_secret.as_ref();
             let targets = model.targets.iter().map(|target| {
@@ -52,7 +61,11 @@ impl Router {
                         Arc::clone(found)
                     }
                 };
-                Ok(RouteTarget::new(with_tools(backend, model, secret)?, target))
+                let target_stats = match &target.via {
+                    Via::Upstream(name) => Some(stats.find(name)),
+                    Via::Agent(_) | Via::Demo => None,
+                };
+                Ok(RouteTarget::new(with_tools(backend, model, secret)?, target, target_stats))
             });
             router.add(model, Arc::new(Route { targets: targets.collect::<Result<_, _>>()? }));
         }
@@ -70,6 +83,11 @@ impl Router {
     /// The models with exact names, in the operator's order. Patterns name no model.
     pub fn models(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
+    }
+
+    /// The counters of all upstreams, shared with all other workers.
+    pub fn upstream_stats(&self) -> &StatsRegistry {
+        &self.stats
     }
 
     fn add(&mut self, model: &ModelRoute, route: Arc<Route>) {
@@ -126,11 +144,12 @@ pub struct Route {
 struct RouteTarget {
     backend: Arc<dyn Backend>,
     model: Option<ModelName>,
+    stats: Option<Arc<UpstreamStats>>,
 }
 
 impl RouteTarget {
-    fn new(backend: Arc<dyn Backend>, target: &Target) -> Self {
-        Self { backend, model: target.model.as_deref().map(ModelName::from) }
+    fn new(backend: Arc<dyn Backend>, target: &Target, stats: Option<Arc<UpstreamStats>>) -> Self {
+        Self { backend, model: target.model.as_deref().map(ModelName::from), stats }
     }
 
     /// The host, if it speaks this dialect and takes any request in it.
@@ -185,7 +204,12 @@ impl Route {
             ErrorKind::Unavailable,
             format!("model: no back end is configured for `{}`; add one to its targets", turn.model),
         );
+        let mut failed: Option<&RouteTarget> = None;
         for target in &self.targets {
+            if let Some(stats) = failed.and_then(|failed| failed.stats.as_ref()) {
+                stats.add_failover();
+            }
+            failed = Some(target);
             match target.start(turn).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) if concerns_only_this_target(&error) => {

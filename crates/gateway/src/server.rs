@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use toolgate_backend::config::{AgentConfig, BackendConfig};
-use toolgate_backend::{Agents, AssembleError, Decider, Router, Tls};
+use toolgate_backend::{Agents, AssembleError, Decider, Router, StatsRegistry, Tls};
 use toolgate_state::{Store, UsageLog};
 
 use crate::accept::{ACCEPT_QUEUE, ConnectionCounts, accept, work};
@@ -33,6 +33,8 @@ pub struct Gateway {
     agents: Arc<Agents>,
     agent_key: AgentKey,
     tls: Tls,
+    /// Counters that all workers share.
+    upstream_stats: StatsRegistry,
     workers: usize,
 }
 
@@ -93,7 +95,8 @@ impl Gateway {
         let records =
             Arc::new(StoredRecords { store: Arc::clone(&parts.store), clock: Arc::clone(&parts.clock) });
         let agents = Agents::new(&backends.agents, records, decider).map_err(ServeError::Agents)?;
-        Router::assemble(&backends, &tls, &agents)?;
+        let upstream_stats = StatsRegistry::new(&backends);
+        Router::assemble(&backends, &tls, &agents, &upstream_stats)?;
         let agent_key = AgentKey::for_agents(&agents)?;
         let workers = config.workers.max(1);
         let connections = Arc::new(ConnectionCounts::new(workers, config.limits.connections));
@@ -111,7 +114,15 @@ impl Gateway {
             clock: parts.clock,
             connections,
         };
-        Ok(Self { shared: Arc::new(shared), backends, agents: Arc::new(agents), agent_key, tls, workers })
+        Ok(Self {
+            shared: Arc::new(shared),
+            backends,
+            agents: Arc::new(agents),
+            agent_key,
+            tls,
+            upstream_stats,
+            workers,
+        })
     }
 
     /// Serves until `shutdown` is cancelled and every open reply has ended or its grace is over.
@@ -129,7 +140,7 @@ impl Gateway {
         for number in 0..self.workers {
             let worker = Worker {
                 shared: Arc::clone(&self.shared),
-                router: Router::assemble(&self.backends, &self.tls, &self.agents)?,
+                router: Router::assemble(&self.backends, &self.tls, &self.agents, &self.upstream_stats)?,
                 tasks: Tasks::new(shutdown.clone()),
             };
             let (queue, accepted) = mpsc::channel(ACCEPT_QUEUE);

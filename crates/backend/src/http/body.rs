@@ -1,105 +1,108 @@
-//! A reply's bytes as they come, each wait bounded.
+//! The body of a host's response, with a bound on each wait.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http_body::Body;
-use tokio::time::{Instant, Sleep};
+use hyper::body::{Body, Incoming};
 use toolgate_model::TurnError;
 
+use super::connection::HostExchange;
 use super::failure::Host;
-use super::pool::Arriving;
+use super::pool::Pool;
+use super::timer::IdleTimer;
+use crate::stats::InFlight;
 
-/// The body of a host's answer. Dropping it ends the request at the host (T20).
+/// The body of a host's response. Dropping it cancels the request at the host (T20).
 pub(super) struct HostBody {
-    arriving: Arriving,
+    transport: Transport,
     host: Host,
     idle: Duration,
-    /// Since when something is waited for.
-    waits_since: Option<Instant>,
-    /// Rings when the host may have been silent for too long. It is made when there is something to wait for, and
-    /// moved only when it rings, not with every chunk.
-    alarm: Option<Pin<Box<Sleep>>>,
+    timer: IdleTimer,
+    /// Counts the request as in flight.
+    _in_flight: InFlight,
+}
+
+/// Where a body is received from.
+pub(super) enum Transport {
+    /// `None` once the body has ended: the connection is back in its pool, or closed.
+    Http1 {
+        exchange: Option<HostExchange>,
+        pool: Arc<Pool>,
+    },
+    Http2(Incoming),
 }
 
 impl HostBody {
-    pub(super) fn new(arriving: Arriving, host: &Host, idle: Duration) -> Self {
-        Self { arriving, host: host.clone(), idle, waits_since: None, alarm: None }
+    pub(super) fn new(
+        transport: Transport,
+        host: &Host,
+        idle: Duration,
+        (timer, in_flight): (IdleTimer, InFlight),
+    ) -> Self {
+        Self { transport, host: host.clone(), idle, timer, _in_flight: in_flight }
     }
 
     pub(super) fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Waits less from now on.
+    /// Sets another bound on silence.
     pub(super) fn set_idle(&mut self, idle: Duration) {
         self.idle = idle;
-        self.alarm = None;
     }
 
-    /// The next bytes: all that have come. `None` at the end of the body.
+    /// All bytes that have been received; `None` at the end of the body.
     pub(super) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>> {
-        match self.arriving.poll_bytes(&self.host, cx) {
-            Poll::Ready(Some(Ok(bytes))) => {
-                self.waits_since = None;
-                Poll::Ready(Some(Ok(bytes)))
+        match self.transport.poll_bytes(&self.host, cx) {
+            Poll::Ready(bytes) => {
+                self.timer.restart();
+                Poll::Ready(bytes)
             }
-            Poll::Ready(ended) => Poll::Ready(ended),
             Poll::Pending => {
-                ready!(self.poll_silence(cx));
+                ready!(self.timer.poll(self.idle, cx));
                 Poll::Ready(Some(Err(self.host.silent_for(self.idle))))
             }
         }
     }
 
-    /// The whole body, or what is left of it, at most `limit` bytes.
+    /// The rest of the body, at most `limit` bytes.
     pub(super) async fn collect(&mut self, limit: usize) -> Result<Bytes, TurnError> {
         let Some(first) = poll_fn(|cx| self.poll_bytes(cx)).await else { return Ok(Bytes::new()) };
         let first = first?;
-        if self.arriving.is_over() && first.len() <= limit {
+        if self.transport.is_over() && first.len() <= limit {
             return Ok(first);
         }
         let mut whole = BytesMut::from(first);
-        while let Some(bytes) = poll_fn(|cx| self.poll_bytes(cx)).await {
-            whole.extend_from_slice(&bytes?);
+        loop {
             if whole.len() > limit {
                 return Err(self.host.too_large(limit));
             }
-        }
-        Ok(whole.freeze())
-    }
-
-    /// Ready when the host has been silent for too long.
-    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let ends = *self.waits_since.get_or_insert_with(Instant::now) + self.idle;
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(ends)));
-        loop {
-            ready!(alarm.as_mut().poll(cx));
-            if ends <= Instant::now() {
-                return Poll::Ready(());
-            }
-            alarm.as_mut().reset(ends);
+            let Some(bytes) = poll_fn(|cx| self.poll_bytes(cx)).await else { return Ok(whole.freeze()) };
+            whole.extend_from_slice(&bytes?);
         }
     }
 }
 
-impl Arriving {
+impl Transport {
     fn poll_bytes(&mut self, host: &Host, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TurnError>>> {
         match self {
-            Self::Exclusive { reply, pool } => {
-                let bytes = ready!(reply.poll_bytes(cx));
-                if let Some(connection) = reply.take_connection() {
+            Self::Http1 { exchange, pool } => {
+                let Some(open) = exchange else { return Poll::Ready(None) };
+                let bytes = ready!(open.poll_bytes(cx));
+                let is_over = open.is_over() || !matches!(bytes, Some(Ok(_)));
+                if is_over && let Some(connection) = exchange.take().and_then(HostExchange::into_connection) {
                     pool.give_back(connection);
                 }
                 Poll::Ready(bytes.map(|bytes| bytes.map_err(|error| host.cut(error))))
             }
-            Self::Shared(incoming) => loop {
+            Self::Http2(incoming) => loop {
                 match ready!(Pin::new(&mut *incoming).poll_frame(cx)) {
                     Some(Ok(frame)) => {
-                        // Trailers say nothing to us.
+                        // Trailers have no meaning here.
                         let Ok(bytes) = frame.into_data() else { continue };
                         return Poll::Ready(Some(Ok(bytes)));
                     }
@@ -110,11 +113,11 @@ impl Arriving {
         }
     }
 
-    /// True once the last byte was given.
+    /// True once the last byte was read.
     fn is_over(&self) -> bool {
         match self {
-            Self::Exclusive { reply, pool: _ } => reply.is_over(),
-            Self::Shared(incoming) => incoming.is_end_stream(),
+            Self::Http1 { exchange, pool: _ } => exchange.is_none(),
+            Self::Http2(incoming) => incoming.is_end_stream(),
         }
     }
 }

@@ -1,25 +1,18 @@
-//! Connections to a host, and what every request to it carries.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! What is the same for every request to a host: TLS, its address and its headers.
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_rustls::ConfigBuilderExt;
 use secrecy::ExposeSecret;
 use thiserror::Error;
 use toolgate_model::DialectId;
 
-use super::ask::Address;
-use super::pool::Pool;
+use super::proxy::ProxyUse;
+use super::request::Address;
 use crate::config::UpstreamConfig;
 
-/// Detects hosts that vanished without a word.
-const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
-
-/// The API version asked for where the client names none.
+/// The API version for requests whose client names none.
 const ANTHROPIC_VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 
 /// The system's root certificates, read once and shared by all workers.
@@ -46,19 +39,32 @@ impl Tls {
         };
         Ok(Self(rooted.with_no_client_auth()))
     }
+
+    /// Trusts nothing but these roots.
+    #[cfg(test)]
+    pub(super) fn trusting(roots: rustls::RootCertStore) -> Self {
+        let provider = rustls::crypto::ring::default_provider().into();
+        let builder = rustls::ClientConfig::builder_with_provider(provider);
+        let builder = builder.with_safe_default_protocol_versions().expect("the usual versions");
+        Self(builder.with_root_certificates(roots).with_no_client_auth())
+    }
+
+    pub(super) fn config(&self) -> rustls::ClientConfig {
+        self.0.clone()
+    }
 }
 
 /// Why the back ends of a configuration cannot be built.
 #[derive(Debug, Error)]
 pub enum AssembleError {
-    /// A dialect nobody implements.
+    /// A dialect that does not exist.
     #[error(
         "upstream `{upstream}`: there is no dialect `{dialect}`; use anthropic-messages, openai-chat or openai-responses"
     )]
     UnknownDialect {
         /// The upstream.
         upstream: String,
-        /// What it was said to speak.
+        /// The unknown dialect.
         dialect: String,
     },
     /// A base URL requests cannot be sent to.
@@ -69,7 +75,7 @@ pub enum AssembleError {
         /// Its base URL.
         base_url: String,
     },
-    /// A key with characters no header carries.
+    /// A key with characters that a header cannot have.
     #[error(
         "upstream `{upstream}`: its api_key holds characters that no HTTP header can carry; check for line breaks"
     )]
@@ -77,13 +83,21 @@ pub enum AssembleError {
         /// The upstream.
         upstream: String,
     },
+    /// A proxy that is not an HTTP proxy.
+    #[error(
+        "upstream `{upstream}`: its proxy cannot be used; write its address as in `http://user:password@proxy.example:3128`"
+    )]
+    BadProxy {
+        /// The upstream.
+        upstream: String,
+    },
     /// The TLS library refused its own defaults.
     #[error("preparing TLS for https hosts failed; please report this")]
     Tls {
-        /// Why.
+        /// The cause.
         source: rustls::Error,
     },
-    /// A model with prompted tools, and nothing to make its marks from.
+    /// A model with prompted tools, without the secret for its marks.
     #[error("model `{model}`: `tools = \"prompted\"` needs a secret, and none was given; please report this")]
     NoTriggerSecret {
         /// The model or pattern.
@@ -109,42 +123,27 @@ pub enum AssembleError {
     },
 }
 
-/// The connections to a host, none of them open yet.
-pub(super) fn pool(config: &UpstreamConfig, tls: &Tls) -> Arc<Pool> {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(config.timeouts.connect));
-    tcp.set_keepalive(Some(TCP_KEEPALIVE));
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(tls.0.clone())
-        .https_or_http()
-        .enable_http1()
-        .enable_http2()
-        .wrap_connector(tcp);
-    Pool::new(connector, config.base_url.clone())
-}
-
 /// A path of the host.
 pub(super) fn address(
     config: &UpstreamConfig,
     dialect: DialectId,
     path: &str,
+    proxy: &ProxyUse,
 ) -> Result<Address, AssembleError> {
     let uri = join(config, path)?;
     let refused =
         || AssembleError::BadUrl { upstream: config.name.to_string(), base_url: config.base_url.to_string() };
     let authority = uri.authority().ok_or_else(refused)?;
-    // Not the authority as it stands: it may begin with a name and password.
+    // Not the whole authority, because it may begin with a user name and password.
     let name = match authority.port() {
         Some(port) => format!("{}:{port}", authority.host()),
         None => authority.host().to_owned(),
     };
     let name = HeaderValue::try_from(name).map_err(|_| refused())?;
-    Ok(Address::new(uri, &name, headers(config, dialect)?))
+    Ok(Address::new(uri, &name, headers(config, dialect)?, proxy))
 }
 
-/// The base URL followed by `path`; a query of the base URL stays at the end.
+/// The base URL followed by `path`. A query of the base URL stays at the end.
 fn join(config: &UpstreamConfig, path: &str) -> Result<Uri, AssembleError> {
     let refused =
         || AssembleError::BadUrl { upstream: config.name.to_string(), base_url: config.base_url.to_string() };
@@ -161,7 +160,7 @@ fn join(config: &UpstreamConfig, path: &str) -> Result<Uri, AssembleError> {
     Uri::from_parts(parts).map_err(|_| refused())
 }
 
-/// What every request to the host carries. The caller's own keys are never among it.
+/// The headers of every request to the host. The caller's own keys are never among them.
 fn headers(config: &UpstreamConfig, dialect: DialectId) -> Result<HeaderMap, AssembleError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

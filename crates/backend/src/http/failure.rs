@@ -1,4 +1,4 @@
-//! What can go wrong with a host, each in words that say what to do.
+//! What can go wrong with a host, each in words that say what to do now.
 
 use std::error::Error;
 use std::io;
@@ -9,32 +9,75 @@ use rustls::CertificateError;
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::body::HostBody;
-use super::pool::PoolError;
+use super::request_error::RequestError;
+use crate::config::HostDeadlines;
 
-/// How long the rest of an error answer is waited for.
+/// How long to wait for the whole body of an error.
 pub(super) const MAX_ERROR_WAIT: Duration = Duration::from_secs(10);
 
-/// How much of a page is shown: enough to recognise it.
+/// How much of an HTML page is shown: enough to recognise it.
 const SHOWN_CHARS: usize = 120;
 
-/// How much of a page is read.
+/// How much of an HTML page is read.
 const MAX_PAGE_BYTES: usize = 64 * 1024;
 
-/// A host, by the name that errors call it.
+/// A host, as errors describe it.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
+    /// As in `[upstreams.NAME]`.
     pub(super) name: Arc<str>,
+    pub(super) access: Access,
+    pub(super) key: Key,
+}
+
+/// How a host is reached.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Access {
+    Direct,
+    Proxied,
+}
+
+/// Whether requests to a host carry a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Key {
+    Configured,
+    Missing,
 }
 
 impl Host {
-    pub(super) fn unreachable(&self, error: PoolError) -> TurnError {
-        let what = match &error {
-            PoolError::Connect(cause) => {
-                untrusted(cause.as_ref()).unwrap_or("cannot be reached: check its base_url and that it runs")
-            }
-            PoolError::Broken(_) => "closed the connection before it answered: try again",
+    pub(super) fn unanswered(&self, error: RequestError, deadlines: &HostDeadlines) -> TurnError {
+        let timeout = |what: &str, limit: Duration| {
+            let (name, seconds) = (&self.name, limit.as_secs_f32());
+            let message =
+                format!("upstream `{name}` {what} for {seconds} s: try again, or raise its `timeouts`");
+            TurnError::new(ErrorKind::Timeout, message)
         };
-        self.upstream(what).caused_by(error)
+        let failed = match &error {
+            RequestError::Connect(cause) => self.unreachable(cause.as_ref()),
+            RequestError::Malformed(cause) => self.upstream(&format!(
+                "sent a response that is not valid HTTP ({cause}): check its base_url, and what is in front of it"
+            )),
+            RequestError::Unprocessed(_) => self.upstream("refused the request before processing it: try again"),
+            RequestError::Unanswered(_) | RequestError::Broken(_) => {
+                self.upstream("closed the connection before it answered: try again")
+            }
+            RequestError::ConnectTimeout => timeout("could not be connected to", deadlines.connect),
+            RequestError::WriteTimeout => timeout("accepted no more of the request", deadlines.write),
+            RequestError::FirstByteTimeout => timeout("said nothing", deadlines.first_byte),
+            RequestError::PingTimeout(_) => timeout("replied to no ping", deadlines.http2_keep_alive),
+        };
+        failed.caused_by(error)
+    }
+
+    fn unreachable(&self, cause: &(dyn Error + 'static)) -> TurnError {
+        let what = untrusted_certificate(cause);
+        self.upstream(what.unwrap_or(match self.access {
+            Access::Direct => "cannot be reached: check its base_url and that it runs",
+            Access::Proxied => {
+                "cannot be reached through its proxy: check the proxy's address, user name and password, or list the host \
+                 in NO_PROXY"
+            }
+        }))
     }
 
     pub(super) fn silent_for(&self, waited: Duration) -> TurnError {
@@ -54,8 +97,41 @@ impl Host {
         self.upstream("ended its reply in the middle: what came is incomplete, try again")
     }
 
-    pub(super) fn spoke_rubbish(&self, expected: &str) -> TurnError {
-        self.upstream(&format!("answered something that is not {expected}: check its dialect and base_url"))
+    pub(super) fn malformed_reply(&self, expected: &str) -> TurnError {
+        self.upstream(&format!(
+            "answered with something that is not {expected}: check its dialect and base_url"
+        ))
+    }
+
+    pub(super) fn compressed(&self, encoding: &str) -> TurnError {
+        let shown: String = encoding.chars().take(SHOWN_CHARS).collect();
+        self.upstream(&format!(
+            "sent a compressed reply ({shown}) that was not asked for: check its base_url, and what is in front of it"
+        ))
+    }
+
+    pub(super) fn without_reply(&self, status: u16) -> TurnError {
+        self.upstream(&format!("answered with status {status}, which has no reply: check its base_url"))
+    }
+
+    /// The host's own words are logged and not repeated: they may hold a part of the key.
+    pub(super) fn key_rejected(&self, refusal: &TurnError) -> TurnError {
+        let name = &self.name;
+        tracing::warn!(upstream = %name, error = %refusal.message, "the host rejected the gateway's key");
+        match self.key {
+            Key::Configured => {
+                self.upstream(&format!("rejected the gateway's key: check `api_key` of [upstreams.{name}]"))
+            }
+            Key::Missing => {
+                self.upstream(&format!("wants a key and has none: set `api_key` of [upstreams.{name}]"))
+            }
+        }
+    }
+
+    pub(super) fn proxy_rejected(&self) -> TurnError {
+        self.upstream(
+            "cannot be reached: its proxy wants another user name or password; check the proxy's address",
+        )
     }
 
     pub(super) fn too_large(&self, limit: usize) -> TurnError {
@@ -64,12 +140,13 @@ impl Host {
         ))
     }
 
+    /// The target is logged and not repeated: it may be an address inside the operator's network.
     pub(super) fn redirected(&self, location: Option<&str>) -> TurnError {
-        let place = location.unwrap_or("an unnamed place");
-        self.upstream(&format!("redirects to {place}: set its base_url to where it really is"))
+        tracing::warn!(upstream = %self.name, location, "the host redirects, and redirects are not followed");
+        self.upstream("answered with a redirect: set its base_url to where it really is")
     }
 
-    /// A proxy's login page or a web server's welcome, where a model was expected.
+    /// A proxy's login page or a web server's welcome page instead of a reply.
     pub(super) async fn sent_a_page(&self, body: &mut HostBody) -> TurnError {
         let page = body.collect(MAX_PAGE_BYTES).await.unwrap_or_default();
         let page = String::from_utf8_lossy(&page);
@@ -83,8 +160,8 @@ impl Host {
     }
 }
 
-/// Why a host's certificate was refused, where that is what went wrong.
-fn untrusted(error: &(dyn Error + 'static)) -> Option<&'static str> {
+/// Why a host's certificate was refused, if that is the cause.
+fn untrusted_certificate(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(rustls::Error::InvalidCertificate(why)) = error.downcast_ref() {
         use CertificateError as Why;
         return Some(if matches!(why, Why::UnknownIssuer | Why::BadSignature) {
@@ -98,10 +175,10 @@ fn untrusted(error: &(dyn Error + 'static)) -> Option<&'static str> {
             "has a certificate that cannot be trusted: check it, and that base_url is right"
         });
     }
-    // An I/O error names as its source what its content has as source, and leaves the content out.
-    let content = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    match content {
-        Some(content) => untrusted(content),
-        None => untrusted(error.source()?),
+    // The source of an I/O error is the source of its inner error; the inner error itself is skipped.
+    let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    match inner {
+        Some(inner) => untrusted_certificate(inner),
+        None => untrusted_certificate(error.source()?),
     }
 }

@@ -1,42 +1,47 @@
 //! A host that speaks one of our dialects over HTTP.
 
-mod alarms;
-mod answer_head;
-mod ask;
 mod body;
 mod calls;
 mod client;
+mod connect;
+mod connection;
 mod events;
 mod failure;
-mod h1;
 mod pool;
 mod prepare;
+mod proxy;
 mod relay;
+mod request;
+mod request_error;
+mod response_head;
 mod retry;
 mod splice;
+mod timer;
 
 use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use http::StatusCode;
 use serde::Deserialize;
+use tokio::time::timeout;
 use toolgate_dialect::UpstreamDialect;
-use toolgate_model::{Delivery, DialectId, Translated, TurnError, TurnRequest};
+use toolgate_model::{Delivery, DialectId, ErrorKind, Translated, TurnError, TurnRequest};
 
-use self::alarms::Alarms;
-use self::answer_head::ReplyForm;
-use self::ask::{Address, Ask};
 use self::body::HostBody;
+use self::connect::Dialer;
 use self::events::HostEvents;
-use self::failure::Host;
-use self::pool::{Answered, Pool};
+use self::failure::{Access, Host, Key};
+use self::pool::{HostResponse, Pool};
 use self::prepare::{Mode, Prepared};
+use self::proxy::ProxyUse;
 use self::relay::HostRelay;
-use crate::config::{HostDeadlines, Retry, UpstreamConfig};
+use self::request::{Address, HostRequest};
+use self::response_head::ReplyForm;
+use self::retry::AttemptError;
+use crate::config::{HostDeadlines, ProxyConfig, Retry, UpstreamConfig};
 use crate::host_headers::HostHeaders;
+use crate::stats::UpstreamStats;
 use crate::turn::{Answer, AnswerBody, Backend, Batch, Recoveries, Relay, RelayTurn, Turn, WholeBody};
 
 pub(crate) use self::calls::ClientCalls;
@@ -45,7 +50,7 @@ pub use self::client::{AssembleError, Tls};
 /// The largest whole reply that is read. Replies with generated images are tens of megabytes.
 const MAX_WHOLE_BYTES: usize = 64 * 1024 * 1024;
 
-/// The largest error body that is read; what follows is of no use to anybody.
+/// The largest error body that is read.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
 /// A host that speaks one of our dialects over HTTP.
@@ -58,38 +63,45 @@ struct Inner {
     dialect: &'static dyn UpstreamDialect,
     pool: Arc<Pool>,
     turns: Address,
-    /// Where input tokens are counted, for dialects that can.
+    /// Where input tokens are counted, for dialects that have such a path.
     count: Option<Address>,
-    /// Bound the wait for a first event.
-    alarms: Alarms,
-    timeouts: HostDeadlines,
+    deadlines: HostDeadlines,
     retry: Retry,
+    stats: Arc<UpstreamStats>,
 }
 
 impl Upstream {
-    /// Prepares everything that is the same for every request.
-    pub(crate) fn new(config: &UpstreamConfig, tls: &Tls) -> Result<Self, AssembleError> {
+    /// Prepares everything that is the same for every request. Opens no connection.
+    pub(crate) fn new(
+        config: &UpstreamConfig,
+        proxy: &ProxyConfig,
+        tls: &Tls,
+        stats: Arc<UpstreamStats>,
+    ) -> Result<Self, AssembleError> {
         let dialect = toolgate_dialect::registry::find(config.dialect)
             .ok_or_else(|| AssembleError::UnknownDialect {
                 upstream: config.name.to_string(),
                 dialect: config.dialect.to_owned(),
             })?
             .upstream;
-        let turns = client::address(config, dialect.id(), dialect.path())?;
+        let proxy = ProxyUse::of(proxy, &config.base_url)
+            .ok_or_else(|| AssembleError::BadProxy { upstream: config.name.to_string() })?;
+        let turns = client::address(config, dialect.id(), dialect.path(), &proxy)?;
         let count = match config.dialect {
-            "anthropic-messages" => Some(client::address(config, dialect.id(), "/messages/count_tokens")?),
+            "anthropic-messages" => {
+                Some(client::address(config, dialect.id(), "/messages/count_tokens", &proxy)?)
+            }
             _ => None,
         };
-        let inner = Inner {
-            host: Host { name: Arc::from(config.name.as_str()) },
-            dialect,
-            pool: client::pool(config, tls),
-            turns,
-            count,
-            alarms: Alarms::new(config.timeouts.first_byte),
-            timeouts: config.timeouts,
-            retry: config.retry,
+        let host = Host {
+            name: Arc::from(config.name.as_str()),
+            access: if matches!(proxy, ProxyUse::Direct) { Access::Direct } else { Access::Proxied },
+            key: if config.api_key.is_some() { Key::Configured } else { Key::Missing },
         };
+        let dialer = Dialer::new(config, tls, &proxy);
+        let deadlines = config.timeouts;
+        let pool = Pool::new(dialer, host.clone(), deadlines, Arc::clone(&stats));
+        let inner = Inner { host, dialect, pool, turns, count, deadlines, retry: config.retry, stats };
         Ok(Self { inner: Arc::new(inner) })
     }
 }
@@ -132,61 +144,51 @@ impl Relay for Upstream {
 }
 
 impl Inner {
-    /// Tries until there is a first event, the tries are used up or trying again makes no sense.
-    async fn answer(&self, asked: &Prepared) -> Result<Answer, TurnError> {
-        let mut tried = 0;
+    /// Sends the request until there is a first event, or it must not be sent again.
+    async fn answer(&self, prepared: &Prepared) -> Result<Answer, TurnError> {
+        let mut retries = 0;
         loop {
-            let attempt = self.alarms.bound(pin!(self.attempt(asked))).await;
-            let error = match attempt.unwrap_or_else(|| Err(self.host.silent_for(self.alarms.limit()))) {
-                Ok((body, headers)) => {
-                    let upstream = Arc::clone(&self.host.name);
-                    let recoveries = Recoveries::default();
-                    return Ok(Answer {
-                        upstream,
-                        losses: body.losses,
-                        recoveries,
-                        headers,
-                        body: body.value,
-                    });
-                }
-                Err(error) => error,
+            let failed = match self.attempt(prepared).await {
+                Ok(answer) => return Ok(answer),
+                Err(failed) => failed,
             };
-            let Some(wait) = retry::wait(&self.retry, tried, &error) else { return Err(error) };
-            tracing::debug!(id = %asked.id, upstream = %self.host.name, %error, ?wait, "trying again");
+            let Some(wait) = retry::wait(&self.retry, retries, &failed) else { return Err(failed.error) };
+            tracing::debug!(
+                id = %prepared.id, upstream = %self.host.name, error = %failed.error, ?wait, "sending the request again"
+            );
             tokio::time::sleep(wait).await;
-            tried += 1;
+            self.stats.add_retry();
+            retries += 1;
         }
     }
 
-    /// One request, up to its first event.
-    async fn attempt(&self, asked: &Prepared) -> Result<(Translated<AnswerBody>, HostHeaders), TurnError> {
-        let accept = match asked.delivery {
+    /// One request, up to the first event of its reply.
+    async fn attempt(&self, prepared: &Prepared) -> Result<Answer, AttemptError> {
+        let accept = match prepared.delivery {
             Delivery::Whole => "application/json",
             Delivery::Stream(_) => "text/event-stream",
         };
-        let mut answered = self.send(&self.turns, asked, accept).await?;
-        let headers = std::mem::take(&mut answered.head.headers);
-        match self.begin(answered, asked).await {
-            Ok(body) => Ok((body, headers)),
-            Err(mut error) => {
-                error.host_headers = headers.into_texts();
-                Err(error)
+        let mut response = self.send(&self.turns, prepared, accept).await?;
+        let headers = std::mem::take(&mut response.head.headers);
+        match self.begin(response, prepared).await {
+            Ok(Translated { value: body, losses }) => {
+                let (upstream, recoveries) = (Arc::clone(&self.host.name), Recoveries::default());
+                Ok(Answer { upstream, losses, recoveries, headers, body })
             }
+            Err(error) => Err(AttemptError::last(with_headers(error, headers))),
         }
     }
 
-    /// An answer up to its first event. A step of its own, so that its state takes the place of the last one's.
+    /// Reads a successful response up to its first event.
     async fn begin(
         &self,
-        Answered { head, body }: Answered,
-        asked: &Prepared,
+        HostResponse { head, mut body }: HostResponse,
+        prepared: &Prepared,
     ) -> Result<Translated<AnswerBody>, TurnError> {
-        let mut losses = asked.losses.clone();
-        let form = head.form(asked.delivery);
-        let mut body = HostBody::new(body, &self.host, self.timeouts.idle);
-        let value = match (form, &asked.mode) {
+        let mut losses = prepared.losses.clone();
+        let value = match (head.form(prepared.delivery), &prepared.mode) {
             (ReplyForm::Html, _) => return Err(Box::pin(self.host.sent_a_page(&mut body)).await),
-            (ReplyForm::Stream, Mode::Relay) if asked.is_stream() => {
+            (ReplyForm::Stream, Mode::Relay) if prepared.is_stream() => {
                 let mut relay = Box::new(HostRelay::new(body, self.dialect.meter()));
                 poll_fn(|cx| relay.poll_first(cx)).await?;
                 AnswerBody::Relay(relay)
@@ -196,7 +198,7 @@ impl Inner {
                 poll_fn(|cx| events.poll_first(cx)).await?;
                 AnswerBody::Events(events)
             }
-            (ReplyForm::Whole, Mode::Relay) if !asked.is_stream() => self.relay_whole(&mut body).await?,
+            (ReplyForm::Whole, Mode::Relay) if !prepared.is_stream() => self.relay_whole(&mut body).await?,
             (ReplyForm::Whole, mode) => {
                 let bytes = body.collect(MAX_WHOLE_BYTES).await?;
                 let reply = self.dialect.read_reply(&bytes)?;
@@ -216,53 +218,94 @@ impl Inner {
             return Err(error);
         }
         if !reading.complete {
-            // The meter could not make sense of it; the reader says why.
+            // The meter found no complete reply; the reader says why.
             self.dialect.read_reply(&bytes)?;
         }
         Ok(AnswerBody::Whole(WholeBody { bytes, usage: reading.usage }))
     }
 
     async fn count_tokens(&self, to: &Address, turn: RelayTurn) -> Result<u64, TurnError> {
+        let limit = self.deadlines.count_tokens;
+        let counted = timeout(limit, self.count_tokens_unbounded(to, turn)).await;
+        counted.unwrap_or_else(|_| Err(self.host.silent_for(limit)))
+    }
+
+    async fn count_tokens_unbounded(&self, to: &Address, turn: RelayTurn) -> Result<u64, TurnError> {
         #[derive(Deserialize)]
-        struct Counted {
+        struct TokenCount {
             input_tokens: u64,
         }
         let prepared = prepare::relayed(turn)?;
-        let answered = self.send(to, &prepared, "application/json").await?;
-        let mut body = HostBody::new(answered.body, &self.host, self.timeouts.idle);
-        let bytes = body.collect(MAX_ERROR_BYTES).await?;
-        let counted: Counted = serde_json::from_slice(&bytes)
-            .map_err(|error| self.host.spoke_rubbish("a token count").caused_by(error))?;
-        Ok(counted.input_tokens)
+        let sent = self.send(to, &prepared, "application/json").await;
+        let mut response = sent.map_err(|failed| failed.error)?;
+        let bytes = response.body.collect(MAX_ERROR_BYTES).await?;
+        let count: TokenCount = serde_json::from_slice(&bytes)
+            .map_err(|error| self.host.malformed_reply("a token count").caused_by(error))?;
+        Ok(count.input_tokens)
     }
 
-    /// Sends a request and gives the head of a successful answer; every other answer is read as an error.
+    /// Sends a request and returns a successful response whose body can be read. Everything else is an error.
     async fn send(
         &self,
         to: &Address,
-        asked: &Prepared,
+        prepared: &Prepared,
         accept: &'static str,
-    ) -> Result<Answered, TurnError> {
-        let ask = Ask { to, accept, forwarded: asked.headers(), body: asked.body.clone() };
-        let answered = self.pool.request(&ask).await.map_err(|error| self.host.unreachable(error))?;
-        if answered.head.status == StatusCode::OK {
-            return Ok(answered);
+    ) -> Result<HostResponse, AttemptError> {
+        let request = HostRequest { to, accept, forwarded: prepared.headers(), body: prepared.body.clone() };
+        let response = match self.pool.request(&request).await {
+            Ok(response) => response,
+            Err(failed) => {
+                let is_unprocessed = failed.is_unprocessed();
+                let error = self.host.unanswered(failed, &self.deadlines);
+                return Err(if is_unprocessed {
+                    AttemptError::refused(error)
+                } else {
+                    AttemptError::last(error)
+                });
+            }
+        };
+        let status = response.head.status;
+        match (status, &response.head.encoding) {
+            (204 | 205 | 304 | ..200, _) => {
+                let error = self.host.without_reply(status);
+                Err(unusable(response, error))
+            }
+            (200..300, Some(encoding)) => {
+                let error = self.host.compressed(encoding);
+                Err(unusable(response, error))
+            }
+            (200..300, None) => Ok(response),
+            (300..400, _) => {
+                let error = self.host.redirected(response.head.location.as_deref());
+                Err(unusable(response, error))
+            }
+            (400.., _) => Err(Box::pin(self.refused(response)).await),
         }
-        Err(Box::pin(self.refused(answered)).await)
     }
 
-    async fn refused(&self, Answered { head, body }: Answered) -> TurnError {
-        if head.status.is_redirection() {
-            return self.host.redirected(head.location.as_deref());
-        }
-        let mut body = HostBody::new(body, &self.host, failure::MAX_ERROR_WAIT);
-        // A body that breaks off still leaves the status, which says the most.
-        let bytes = body.collect(MAX_ERROR_BYTES).await.unwrap_or_default();
-        let mut error = self.dialect.read_error(head.status.as_u16(), &bytes);
-        error.host_headers = head.headers.clone().into_texts();
-        error.retry_after = error.retry_after.or_else(|| head.asked_wait());
-        error
+    /// Reads a response with an error status.
+    async fn refused(&self, HostResponse { head, mut body }: HostResponse) -> AttemptError {
+        let read = timeout(failure::MAX_ERROR_WAIT, body.collect(MAX_ERROR_BYTES)).await;
+        // The status alone says enough if the body is incomplete or compressed.
+        let bytes = read.ok().and_then(Result::ok).filter(|_| head.encoding.is_none()).unwrap_or_default();
+        let mut error = self.dialect.read_error(head.status, &bytes);
+        error.retry_after = error.retry_after.or_else(|| head.retry_after());
+        let failed = match (head.status, error.kind) {
+            (407, _) => AttemptError::last(self.host.proxy_rejected()),
+            (401, _) | (403, ErrorKind::Authentication) => AttemptError::last(self.host.key_rejected(&error)),
+            _ => AttemptError::refused(error),
+        };
+        AttemptError { error: with_headers(failed.error, head.headers), ..failed }
     }
+}
+
+fn unusable(response: HostResponse, error: TurnError) -> AttemptError {
+    AttemptError::last(with_headers(error, response.head.headers))
+}
+
+fn with_headers(mut error: TurnError, headers: HostHeaders) -> TurnError {
+    error.host_headers = headers.into_texts();
+    error
 }
 
 /// How long the host may keep the connection open once its reply is complete. Token counts may still follow.

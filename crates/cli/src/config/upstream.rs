@@ -21,6 +21,10 @@ const ENDPOINTS: [&str; 3] = ["/messages", "/chat/completions", "/responses"];
 /// Headers that describe one connection or body; a fixed value would break every request.
 const RESERVED_HEADERS: [&str; 4] = ["host", "content-length", "transfer-encoding", "connection"];
 
+/// The keys of `timeouts`.
+const TIMEOUT_KEYS: [&str; 6] =
+    ["connect", "write", "first_byte", "idle", "count_tokens", "http2_keep_alive"];
+
 /// Reads one host; None after reporting why not.
 pub(crate) fn read(
     name: &Placed<String>,
@@ -112,8 +116,7 @@ fn warn_about_a_readable_literal(value: &Placed<String>, reading: &mut Reading<'
 fn read_timeouts(section: &Section<'_>, reading: &mut Reading<'_>) -> HostDeadlines {
     let usual = HostDeadlines::default();
     let Some(section) = section.table("timeouts", reading) else { return usual };
-    const KEYS: [&str; 6] = ["connect", "write", "first_byte", "idle", "count_tokens", "http2_keep_alive"];
-    section.expect_keys(&KEYS, reading);
+    section.expect_keys(&TIMEOUT_KEYS, reading);
     let mut read = |key, usual| section.duration(key, reading).map_or(usual, |written| written.value);
     HostDeadlines {
         connect: read("connect", usual.connect),

@@ -1,0 +1,108 @@
+//! Counters of what happens between this program and its hosts, shared by all workers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::config::{BackendConfig, UpstreamName};
+
+/// Counters of one upstream.
+#[derive(Debug, Default)]
+pub struct UpstreamStats {
+    retries: AtomicU64,
+    failovers: AtomicU64,
+    connections_opened: AtomicU64,
+    connections_open: AtomicU64,
+    in_flight: AtomicU64,
+}
+
+impl UpstreamStats {
+    /// Requests that were sent again to the same host.
+    pub fn retries(&self) -> u64 {
+        self.retries.load(Ordering::Relaxed)
+    }
+
+    /// Turns that were given to the next target because this upstream failed.
+    pub fn failovers(&self) -> u64 {
+        self.failovers.load(Ordering::Relaxed)
+    }
+
+    /// Connections that were opened since the start.
+    pub fn connections_opened(&self) -> u64 {
+        self.connections_opened.load(Ordering::Relaxed)
+    }
+
+    /// Connections that are open now.
+    pub fn connections_open(&self) -> u64 {
+        self.connections_open.load(Ordering::Relaxed)
+    }
+
+    /// Requests that are being sent or answered now.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_retry(&self) {
+        self.retries.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_failover(&self) {
+        self.failovers.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts a connection as open until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenConnection(Arc<UpstreamStats>);
+
+impl OpenConnection {
+    pub(crate) fn new(stats: &Arc<UpstreamStats>) -> Self {
+        stats.connections_opened.fetch_add(1, Ordering::Relaxed);
+        stats.connections_open.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(stats))
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.connections_open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts a request as in flight until it is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight(Arc<UpstreamStats>);
+
+impl InFlight {
+    pub(crate) fn new(stats: &Arc<UpstreamStats>) -> Self {
+        stats.in_flight.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(stats))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The counters of all upstreams of a configuration. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct StatsRegistry(Arc<[(UpstreamName, Arc<UpstreamStats>)]>);
+
+impl StatsRegistry {
+    /// Counters for every upstream of the configuration.
+    pub fn new(config: &BackendConfig) -> Self {
+        Self(config.upstreams.iter().map(|upstream| (upstream.name.clone(), Arc::default())).collect())
+    }
+
+    /// The upstreams in the operator's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&UpstreamName, &Arc<UpstreamStats>)> {
+        self.0.iter().map(|(name, stats)| (name, stats))
+    }
+
+    /// The counters of this upstream; new ones, which nobody else sees, for one that is not in the configuration.
+    pub(crate) fn find(&self, name: &UpstreamName) -> Arc<UpstreamStats> {
+        let found = self.iter().find(|(known, _)| *known == name);
+        found.map(|(_, stats)| Arc::clone(stats)).unwrap_or_default()
+    }
+}
