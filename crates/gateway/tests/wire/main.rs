@@ -6,7 +6,11 @@
 #[cfg(test)]
 mod accounting;
 #[cfg(test)]
+mod capacity;
+#[cfg(test)]
 mod clients;
+#[cfg(test)]
+mod deadlines;
 #[cfg(test)]
 mod endpoints;
 #[cfg(test)]
