@@ -26,6 +26,8 @@ mod host_connections;
 #[cfg(test)]
 mod hosts;
 #[cfg(test)]
+mod http2_hosts;
+#[cfg(test)]
 #[path = "../service/replies.rs"]
 mod replies;
 #[cfg(test)]
