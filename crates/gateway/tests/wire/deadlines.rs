@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolgate_gateway::config::GatewayConfig;
+use toolgate_gateway::config::{ClientDeadlines, GatewayConfig};
 use toolgate_testkit::{RawEnd, RawHost, RawMessage, RawStep};
 
 use crate::gate::{Gate, backends_at, config};
@@ -16,10 +16,7 @@ const SHORT: Duration = Duration::from_millis(500);
 
 fn impatient() -> GatewayConfig {
     let mut config = config();
-    config.limits.head_within = SHORT;
-    config.limits.idle_within = SHORT;
-    config.limits.write_within = SHORT;
-    config.limits.body_bytes_per_second = 1000;
+    config.limits.deadlines = ClientDeadlines { head: SHORT, idle: SHORT, body_rate: 1000, stalled: SHORT };
     config
 }
 

@@ -162,6 +162,21 @@ async fn a_response_before_the_end_of_the_request_arrives_when_the_host_closes()
 }
 
 #[tokio::test]
+async fn a_host_that_does_not_read_the_request_is_given_up() {
+    let host = RawHost::start().await;
+    host.on([RawStep::Stall]);
+    host.always([RawStep::answer_all(good_reply())]);
+    let mut backends = backends_at(&host.base_url());
+    backends.upstreams[0].timeouts.write = Duration::from_millis(500);
+    let gate = Gate::start(&config(), backends);
+    let body = turn_body(Ask::Whole, &"x".repeat(LARGE_BODY_BYTES));
+    let answer = request(&gate, &post("/v1/messages", "", &body)).await;
+    assert!([502, 504].contains(&answer.status()), "{}", answer.text());
+    assert_eq!(host.connections().len(), 1, "the request is not sent again");
+    assert_next_request_works(&gate).await;
+}
+
+#[tokio::test]
 async fn a_whole_reply_may_take_longer_than_the_wait_for_its_first_byte() {
     let host = RawHost::start().await;
     let reply = good_reply();

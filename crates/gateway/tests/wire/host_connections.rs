@@ -113,8 +113,7 @@ async fn tokens_are_estimated_where_the_host_stays_silent() {
     let host = RawHost::start().await;
     host.always([RawStep::ReadToEnd]);
     let mut backends = backends_at(&host.base_url());
-    backends.upstreams[0].timeouts.first_byte = Duration::from_millis(200);
-    backends.upstreams[0].timeouts.idle = Duration::from_millis(200);
+    backends.upstreams[0].timeouts.count_tokens = Duration::from_millis(300);
     let gate = Gate::start(&config(), backends);
     let asked = post("/v1/messages/count_tokens", "", &turn_body(Ask::Whole, "how many?"));
     let answer = request(&gate, &asked).await;
@@ -131,8 +130,7 @@ async fn tokens_are_estimated_where_the_count_breaks_off_or_stalls() {
         let host = RawHost::start().await;
         host.always([RawStep::ReadMessage, RawStep::send(head), RawStep::send(&whole[..9]), end]);
         let mut backends = backends_at(&host.base_url());
-        backends.upstreams[0].timeouts.first_byte = Duration::from_millis(200);
-        backends.upstreams[0].timeouts.idle = Duration::from_millis(200);
+        backends.upstreams[0].timeouts.count_tokens = Duration::from_millis(300);
         let gate = Gate::start(&config(), backends);
         let asked = post("/v1/messages/count_tokens", "", &turn_body(Ask::Whole, "how many?"));
         let answer = request(&gate, &asked).await;

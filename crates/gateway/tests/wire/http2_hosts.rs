@@ -62,7 +62,7 @@ fn host_of_this_child() -> Option<String> {
 async fn a_connection_that_answers_no_pings_is_given_up_and_replaced() {
     if let Some(base_url) = host_of_this_child() {
         let mut backends = backends_at(&base_url);
-        backends.upstreams[0].timeouts.keep_alive = Duration::from_millis(300);
+        backends.upstreams[0].timeouts.http2_keep_alive = Duration::from_millis(300);
         let gate = Gate::start(&config(), backends);
         let answer = request(&gate, &turn(Ask::Whole)).await;
         assert!([502, 504].contains(&answer.status()), "{}", answer.text());

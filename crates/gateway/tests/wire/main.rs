@@ -6,7 +6,11 @@
 #[cfg(test)]
 mod accounting;
 #[cfg(test)]
+mod capacity;
+#[cfg(test)]
 mod clients;
+#[cfg(test)]
+mod deadlines;
 #[cfg(test)]
 mod endpoints;
 #[cfg(test)]
@@ -21,6 +25,8 @@ mod host_bodies;
 mod host_connections;
 #[cfg(test)]
 mod hosts;
+#[cfg(test)]
+mod http2_hosts;
 #[cfg(test)]
 #[path = "../service/replies.rs"]
 mod replies;
