@@ -39,7 +39,7 @@ pub enum ExchangeError {
     /// The head of the response is malformed.
     #[error("the head of the response is malformed")]
     Head(#[from] HeadError),
-    /// More than [`MAX_INTERIM_RESPONSES`] came before the final response.
+    /// Too many interim responses came before the final one.
     #[error("the host sent more than {MAX_INTERIM_RESPONSES} interim responses")]
     TooManyInterimResponses,
     /// The body of the response is malformed or incomplete.
