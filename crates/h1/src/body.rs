@@ -1,15 +1,18 @@
 //! Where a body ends: after so many bytes, after its last chunk, or with the connection.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use thiserror::Error;
 
-use crate::syntax::{is_text_byte, next_line};
+use crate::syntax::{FieldBlock, HeadError, MAX_LENGTH, is_text_byte, next_line, parse_fields};
 
 /// The longest line with the size of a chunk, extensions included.
 const MAX_SIZE_LINE_BYTES: usize = 4 * 1024;
 
-/// The most bytes of trailers. They are read and dropped.
-const MAX_TRAILER_BYTES: usize = 64 * 1024;
+/// The most bytes of extensions in a whole body, so that a sender cannot make many small chunks expensive.
+const MAX_EXTENSION_BYTES: usize = 8 * 1024;
+
+/// The most bytes of trailers. They are checked and dropped.
+const MAX_TRAILER_BYTES: usize = 8 * 1024;
 
 /// Takes a body out of the bytes that a connection receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +22,16 @@ pub struct BodyDecoder(State);
 enum State {
     /// This many bytes are still to come.
     Length(u64),
-    Chunked(Chunk),
+    Chunked(Chunks),
     UntilClose,
+}
+
+/// A body in chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Chunks {
+    next: Chunk,
+    /// The extensions of all chunks so far.
+    extension_bytes: usize,
 }
 
 /// What comes next in a chunked body.
@@ -31,8 +42,8 @@ enum Chunk {
     Data(u64),
     /// The line end after the data.
     DataEnd,
-    /// Lines up to an empty one; this many bytes of them were read.
-    Trailers(usize),
+    /// Field lines up to an empty one.
+    Trailers,
     Over,
 }
 
@@ -59,9 +70,12 @@ pub enum BodyError {
     /// A line ends in LF without CR.
     #[error("a line between chunks does not end in CR LF")]
     BareLineFeed,
-    /// A size line, or the trailers, exceed their bound.
-    #[error("the line before a chunk, or the trailers, are too long")]
+    /// A size line, the extensions of all chunks, or the trailers exceed their bound.
+    #[error("the line before a chunk, the extensions of all chunks, or the trailers are too long")]
     TooLong,
+    /// The trailers are malformed.
+    #[error("the trailers are malformed")]
+    Trailers(#[from] HeadError),
     /// The connection was closed before the body was complete.
     #[error("the connection was closed in the middle of the body")]
     Truncated,
@@ -75,7 +89,7 @@ impl BodyDecoder {
 
     /// A body in chunks.
     pub fn chunked() -> Self {
-        Self(State::Chunked(Chunk::Size))
+        Self(State::Chunked(Chunks { next: Chunk::Size, extension_bytes: 0 }))
     }
 
     /// A body that ends when the sender closes the connection.
@@ -85,7 +99,7 @@ impl BodyDecoder {
 
     /// True once the end of the body was read.
     pub fn is_over(&self) -> bool {
-        matches!(self.0, State::Length(0) | State::Chunked(Chunk::Over))
+        matches!(self.0, State::Length(0) | State::Chunked(Chunks { next: Chunk::Over, .. }))
     }
 
     /// Takes all of the body that has been received. Chunks that were received together are joined.
@@ -97,7 +111,7 @@ impl BodyDecoder {
         match &mut self.0 {
             State::UntilClose => joined.add(received.split()),
             State::Length(left) => take(left, received, &mut joined),
-            State::Chunked(chunk) => while chunk.step(received, &mut joined)? {},
+            State::Chunked(chunks) => while chunks.step(received, &mut joined)? {},
         }
         Ok(match joined.0 {
             Some(bytes) => Decoded::Bytes(bytes.freeze()),
@@ -115,25 +129,27 @@ impl BodyDecoder {
     }
 }
 
-impl Chunk {
+impl Chunks {
     /// Takes one step. False when more has to be received first, or the body has ended.
     fn step(&mut self, received: &mut BytesMut, joined: &mut Joined) -> Result<bool, BodyError> {
-        match self {
-            Self::Size => {
-                let Some(line) = line(received, MAX_SIZE_LINE_BYTES)? else { return Ok(false) };
-                *self = match chunk_size(&line)? {
-                    0 => Self::Trailers(0),
-                    size => Self::Data(size),
-                };
+        match &mut self.next {
+            Chunk::Size => {
+                let Some(line) = size_line(received)? else { return Ok(false) };
+                let SizeLine { size, extension } = parse_size(&line)?;
+                self.extension_bytes += extension.len();
+                if self.extension_bytes > MAX_EXTENSION_BYTES {
+                    return Err(BodyError::TooLong);
+                }
+                self.next = if size == 0 { Chunk::Trailers } else { Chunk::Data(size) };
             }
-            Self::Data(left) => {
+            Chunk::Data(left) => {
                 take(left, received, joined);
                 if *left > 0 {
                     return Ok(false);
                 }
-                *self = Self::DataEnd;
+                self.next = Chunk::DataEnd;
             }
-            Self::DataEnd => {
+            Chunk::DataEnd => {
                 const LINE_END: &[u8] = b"\r\n";
                 let came = received.len().min(LINE_END.len());
                 if received[..came] != LINE_END[..came] {
@@ -142,20 +158,19 @@ impl Chunk {
                 if came < LINE_END.len() {
                     return Ok(false);
                 }
-                drop(received.split_to(LINE_END.len()));
-                *self = Self::Size;
+                received.advance(LINE_END.len());
+                self.next = Chunk::Size;
             }
-            Self::Trailers(read) => {
-                let Some(line) = line(received, MAX_TRAILER_BYTES)? else { return Ok(false) };
-                *read += line.len() + 2;
-                if *read > MAX_TRAILER_BYTES {
-                    return Err(BodyError::TooLong);
-                }
-                if line.is_empty() {
-                    *self = Self::Over;
-                }
+            Chunk::Trailers => {
+                let limited = &received[..received.len().min(MAX_TRAILER_BYTES)];
+                let Some(FieldBlock { fields: _, length }) = parse_fields(limited)? else {
+                    let is_too_long = limited.len() == MAX_TRAILER_BYTES;
+                    return if is_too_long { Err(BodyError::TooLong) } else { Ok(false) };
+                };
+                received.advance(length);
+                self.next = Chunk::Over;
             }
-            Self::Over => return Ok(false),
+            Chunk::Over => return Ok(false),
         }
         Ok(true)
     }
@@ -182,27 +197,33 @@ fn take(left: &mut u64, received: &mut BytesMut, joined: &mut Joined) {
 }
 
 /// The next line without its end; `None` while it is incomplete.
-fn line(received: &mut BytesMut, limit: usize) -> Result<Option<BytesMut>, BodyError> {
-    let Some(found) = next_line(received).map_err(|_| BodyError::BareLineFeed)? else {
-        return if received.len() > limit { Err(BodyError::TooLong) } else { Ok(None) };
+fn size_line(received: &mut BytesMut) -> Result<Option<BytesMut>, BodyError> {
+    let limited = &received[..received.len().min(MAX_SIZE_LINE_BYTES)];
+    let Some(line) = next_line(limited).map_err(|_| BodyError::BareLineFeed)? else {
+        return if limited.len() < MAX_SIZE_LINE_BYTES { Ok(None) } else { Err(BodyError::TooLong) };
     };
-    let length = found.text.len();
-    if length > limit {
-        return Err(BodyError::TooLong);
-    }
+    let length = line.text.len();
     let mut line = received.split_to(length + 2);
     line.truncate(length);
     Ok(Some(line))
 }
 
-/// The number before the extensions, which have no meaning for us.
-fn chunk_size(line: &[u8]) -> Result<u64, BodyError> {
+/// The line before a chunk.
+struct SizeLine<'b> {
+    size: u64,
+    /// It has no meaning for us.
+    extension: &'b [u8],
+}
+
+fn parse_size(line: &[u8]) -> Result<SizeLine<'_>, BodyError> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    let (size, extension) = line.split_at(digits);
+    let (digits, extension) = line.split_at(digits);
     let is_extension = matches!(extension.trim_ascii_start().first(), None | Some(b';'))
         && extension.iter().copied().all(is_text_byte);
-    let size = str::from_utf8(size).ok().filter(|_| is_extension);
-    size.and_then(|size| u64::from_str_radix(size, 16).ok()).ok_or(BodyError::ChunkSize)
+    let digits = str::from_utf8(digits).ok().filter(|_| is_extension);
+    let size = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let size = size.filter(|size| *size <= MAX_LENGTH).ok_or(BodyError::ChunkSize)?;
+    Ok(SizeLine { size, extension })
 }
 
 #[cfg(test)]
@@ -210,6 +231,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::syntax::MAX_FIELDS;
 
     /// Feeds a body in pieces; gives what was in it, whether it has ended, and what was left over.
     fn feed(mut decoder: BodyDecoder, pieces: &[&[u8]]) -> Result<(Vec<u8>, bool, Vec<u8>), BodyError> {
@@ -270,17 +292,42 @@ mod tests {
             " 5\r\n",
             "5 5\r\n",
             "11111111111111111\r\n",
+            "8000000000000000\r\n",
+            "1;\0\r\n",
+            "1;a\rb\r\n",
         ] {
             check_refused(text, BodyError::ChunkSize);
         }
         for text in ["2\r\nabc\r\n", "2\r\nab\n", "2\r\nab\rX"] {
             check_refused(text, BodyError::ChunkEnd);
         }
-        for text in ["2\nab\r\n", "0\r\nx: y\n\r\n"] {
+        for text in ["2\nab\r\n", "2;a\nb\r\n"] {
             check_refused(text, BodyError::BareLineFeed);
         }
         check_refused(&"1".repeat(MAX_SIZE_LINE_BYTES + 1), BodyError::TooLong);
-        check_refused(&format!("0\r\n{}", "x: y\r\n".repeat(MAX_TRAILER_BYTES / 4)), BodyError::TooLong);
+    }
+
+    #[test]
+    fn the_extensions_of_all_chunks_are_bounded() {
+        let chunk = format!("1;{}\r\nx\r\n", "e".repeat(1023));
+        let allowed = MAX_EXTENSION_BYTES / 1024;
+        assert!(feed(BodyDecoder::chunked(), &[chunk.repeat(allowed).as_bytes()]).is_ok());
+        check_refused(&chunk.repeat(allowed + 1), BodyError::TooLong);
+    }
+
+    #[test]
+    fn trailers_are_valid_fields_within_bounds() {
+        for (trailers, error) in [
+            ("x: y\n\r\n", HeadError::BareLineFeed),
+            ("GET / HTTP/1.1\r\n", HeadError::FieldName),
+            ("x : y\r\n", HeadError::FieldName),
+            (" x: y\r\n", HeadError::Folded),
+            ("x: \0\r\n", HeadError::FieldValue),
+            (&"x:\r\n".repeat(MAX_FIELDS + 1), HeadError::TooManyFields),
+        ] {
+            check_refused(&format!("0\r\n{trailers}\r\n"), BodyError::Trailers(error));
+        }
+        check_refused(&format!("0\r\nx: {}\r\n\r\n", "y".repeat(MAX_TRAILER_BYTES)), BodyError::TooLong);
     }
 
     proptest! {

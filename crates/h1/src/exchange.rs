@@ -10,12 +10,16 @@ use crate::body::{BodyDecoder, BodyError, Decoded};
 use crate::response::ResponseHead;
 use crate::syntax::HeadError;
 
+/// The most interim responses before the final one. Hosts send a few, such as `100 Continue` or `103 Early Hints`.
+const MAX_INTERIM_RESPONSES: usize = 64;
+
 /// A request on its way out and its response on its way in.
 #[derive(Debug)]
 pub struct Exchange {
     head: BytesMut,
     body: Bytes,
     response: Response,
+    interim_responses: usize,
     keeps_alive: bool,
 }
 
@@ -35,6 +39,9 @@ pub enum ExchangeError {
     /// The head of the response is malformed.
     #[error("the head of the response is malformed")]
     Head(#[from] HeadError),
+    /// Too many interim responses came before the final one.
+    #[error("the host sent more than {MAX_INTERIM_RESPONSES} interim responses")]
+    TooManyInterimResponses,
     /// The body of the response is malformed or incomplete.
     #[error("the body of the response is malformed")]
     Body(#[from] BodyError),
@@ -43,7 +50,7 @@ pub enum ExchangeError {
 impl Exchange {
     /// An exchange of which nothing was sent. `head` may end with the beginning of the body.
     pub fn new(head: BytesMut, body: Bytes) -> Self {
-        Self { head, body, response: Response::Awaited, keeps_alive: false }
+        Self { head, body, response: Response::Awaited, interim_responses: 0, keeps_alive: false }
     }
 
     /// The next bytes to send; empty when the request is complete.
@@ -72,6 +79,10 @@ impl Exchange {
             let length = head.length();
             if head.is_interim() {
                 received.advance(length);
+                self.interim_responses += 1;
+                if self.interim_responses > MAX_INTERIM_RESPONSES {
+                    return Err(ExchangeError::TooManyInterimResponses);
+                }
                 continue;
             }
             self.response = Response::Body(head.body()?);
@@ -153,6 +164,16 @@ mod tests {
     fn the_final_response_follows_interim_ones() {
         let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\na: b\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
         assert_eq!(read(&mut sent(), text), Ok((200, "hi".to_owned(), true)));
+    }
+
+    #[test]
+    fn interim_responses_are_bounded() {
+        let after = |count| {
+            let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(count);
+            read(&mut sent(), &format!("{interim}HTTP/1.1 204 No Content\r\n\r\n"))
+        };
+        assert_eq!(after(MAX_INTERIM_RESPONSES), Ok((204, String::new(), true)));
+        assert_eq!(after(MAX_INTERIM_RESPONSES + 1), Err(ExchangeError::TooManyInterimResponses));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-use crate::syntax::{HeadError, Version, decimal};
+use crate::syntax::{HeadError, Version, decimal, is_token_byte};
 
 /// The field lines of a head, already checked.
 #[derive(Clone, Copy, Debug)]
@@ -48,10 +48,11 @@ impl<'b> Fields<'b> {
         named.flat_map(|field| field.value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii))
     }
 
-    /// Whether the connection may carry another exchange after this one.
+    /// Whether the connection may carry another exchange after this one. It may not when `connection` is malformed.
     pub(crate) fn keeps_alive(self, version: Version) -> bool {
         let says = |word: &[u8]| self.list("connection").any(|element| element.eq_ignore_ascii_case(word));
-        !says(b"close") && (version == Version::Http11 || says(b"keep-alive"))
+        let is_valid = self.list("connection").flatten().copied().all(is_token_byte);
+        is_valid && !says(b"close") && (version == Version::Http11 || says(b"keep-alive"))
     }
 
     /// The value of `content-length`. A list or a second field could be read in two ways, so both are errors.

@@ -8,7 +8,8 @@ use crate::syntax::{HeadError, Version, is_token_byte, parse_head};
 pub struct RequestHead<'b> {
     /// `POST`, in the case in which it was sent.
     pub method: &'b str,
-    /// What is requested: a path with its query, or a whole URL.
+    /// The path with its query. It begins with `/`: a whole URL, which a client sends to a proxy, is refused, because
+    /// its host could differ from the `host` field.
     pub target: &'b str,
     /// The version the client speaks.
     pub version: Version,
@@ -36,8 +37,12 @@ impl<'b> RequestHead<'b> {
         let Some(head) = parse_head(received)? else { return Ok(None) };
         let (method, target, version) = request_line(head.start_line).ok_or(HeadError::StartLine)?;
         let fields = head.fields;
-        let hosts = fields.iter().filter(|field| field.is("host")).count();
-        if hosts > 1 || (hosts == 0 && version == Version::Http11) {
+        let mut hosts = fields.iter().filter(|field| field.is("host"));
+        let is_host = match hosts.next() {
+            Some(host) => host.value.iter().copied().all(is_host_byte),
+            None => version == Version::Http10,
+        };
+        if !is_host || hosts.next().is_some() {
             return Err(HeadError::Host);
         }
         let body = match (fields.is_chunked()?, fields.content_length()?) {
@@ -64,9 +69,22 @@ fn request_line(line: &[u8]) -> Option<(&str, &str, Version)> {
         "HTTP/1.0" => Version::Http10,
         _ => return None,
     };
-    let is_method = !method.is_empty() && method.bytes().all(is_token_byte);
-    let is_target = !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_graphic());
+    // CONNECT asks for a tunnel to another host; what follows its head is no body and no request.
+    let is_method = !method.is_empty() && method != "CONNECT" && method.bytes().all(is_token_byte);
+    let is_target = target.starts_with('/') && target.bytes().all(is_target_byte);
     (is_method && is_target && words.next().is_none()).then_some((method, target, version))
+}
+
+/// The bytes of a path and its query: what URLs allow, and what clients often leave unescaped. `#` would begin a
+/// fragment, which some programs cut off.
+fn is_target_byte(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'"' | b'#' | b'<' | b'>' | b'`')
+}
+
+/// The bytes of a name or address and its port (RFC 3986, section 3.2.2). URLs also allow a comma, which others read
+/// as a second host.
+fn is_host_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(&byte)
 }
 
 #[cfg(test)]
@@ -114,6 +132,7 @@ mod tests {
         let old =
             |fields: &str| parse(&format!("GET / HTTP/1.0\r\n{fields}\r\n")).unwrap().unwrap().keeps_alive();
         assert!(!old("") && old("connection: keep-alive\r\n"));
+        assert!(!old("connection: keep-alive, \u{e9}\r\n") && !keeps("connection: \"x\"\r\n"));
     }
 
     #[track_caller]
@@ -157,6 +176,14 @@ mod tests {
             "PO(T / HTTP/1.1",
             "POST /\u{e9} HTTP/1.1",
             "POST /\t HTTP/1.1",
+            "POST /a#b HTTP/1.1",
+            "POST /<a> HTTP/1.1",
+            "POST /`a` HTTP/1.1",
+            "POST /?a=\"b\" HTTP/1.1",
+            "POST http://here/a HTTP/1.1",
+            "OPTIONS * HTTP/1.1",
+            "CONNECT here:80 HTTP/1.1",
+            "CONNECT / HTTP/1.1",
         ] {
             check_refused(&format!("{line}\r\nhost: a\r\n\r\n"), HeadError::StartLine);
         }
@@ -165,7 +192,7 @@ mod tests {
     #[test]
     fn the_length_of_the_body_can_be_read_in_one_way_only() {
         let with = |fields: &str| format!("{POST}{fields}\r\n\r\n");
-        for length in ["+1", "-1", "1, 1", "", "0x1", "1 1", "99999999999999999999"] {
+        for length in ["+1", "-1", "1, 1", "", "0x1", "1 1", "9223372036854775808", "99999999999999999999"] {
             check_refused(&with(&format!("content-length: {length}")), HeadError::ContentLength);
         }
         check_refused(&with("content-length: 1\r\nContent-Length: 1"), HeadError::ContentLength);
@@ -183,6 +210,15 @@ mod tests {
     fn a_request_names_one_host() {
         check_refused("GET / HTTP/1.1\r\n\r\n", HeadError::Host);
         check_refused(&format!("{POST}host: here\r\n\r\n"), HeadError::Host);
+        for host in ["a, b", "a b", "a/b", "user@a", "a?", "\u{e9}"] {
+            check_refused(&format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n"), HeadError::Host);
+        }
+        for host in ["", "a.example:80", "[::1]:80", "a_b-c"] {
+            assert!(
+                matches!(parse(&format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n")), Ok(Some(_))),
+                "{host}"
+            );
+        }
         assert!(matches!(parse("GET / HTTP/1.0\r\n\r\n"), Ok(Some(_))));
     }
 

@@ -36,6 +36,9 @@ impl<'b> ResponseHead<'b> {
     /// How the body of this answer to a `POST` ends.
     pub(crate) fn body(&self) -> Result<BodyDecoder, HeadError> {
         let (is_chunked, length) = (self.fields.is_chunked()?, self.fields.content_length()?);
+        if is_chunked && self.version == Version::Http10 {
+            return Err(HeadError::TransferEncoding);
+        }
         Ok(match (self.status, is_chunked, length) {
             (101 | 204 | 304, _, _) => BodyDecoder::with_length(0),
             (_, true, _) => BodyDecoder::chunked(),
@@ -45,11 +48,15 @@ impl<'b> ResponseHead<'b> {
     }
 
     /// Whether the host will answer another request on this connection. A response with two different ends is read as
-    /// chunked, as RFC 9112 says, but nothing that follows it can be trusted.
+    /// RFC 9112 says, but nothing that follows it can be trusted.
     pub(crate) fn keeps_alive(&self) -> bool {
-        let is_ambiguous =
-            matches!((self.fields.is_chunked(), self.fields.content_length()), (Ok(true), Ok(Some(_))));
-        self.status != 101 && !is_ambiguous && self.fields.keeps_alive(self.version)
+        let framing = (self.fields.is_chunked(), self.fields.content_length());
+        let has_one_end = match self.status {
+            101 => false,
+            204 | 304 => matches!(framing, (Ok(false), Ok(None | Some(0)))),
+            _ => !matches!(framing, (Ok(true), Ok(Some(_)))),
+        };
+        has_one_end && self.fields.keeps_alive(self.version)
     }
 }
 
@@ -129,12 +136,22 @@ mod tests {
     }
 
     #[test]
+    fn a_response_of_http_1_0_is_never_chunked() {
+        let text = "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        assert_eq!(head(text).body(), Err(HeadError::TransferEncoding));
+    }
+
+    #[test]
     fn the_head_says_whether_the_connection_stays_open() {
         assert!(head("HTTP/1.1 200 OK\r\n\r\n").keeps_alive());
         assert!(!head("HTTP/1.1 200 OK\r\nConnection: foo, Close\r\n\r\n").keeps_alive());
         assert!(!head("HTTP/1.0 200 OK\r\n\r\n").keeps_alive());
         assert!(head("HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n\r\n").keeps_alive());
         assert!(!head("HTTP/1.1 101 OK\r\n\r\n").keeps_alive());
+        assert!(head("HTTP/1.1 204 OK\r\ncontent-length: 0\r\n\r\n").keeps_alive());
+        assert!(!head("HTTP/1.1 204 OK\r\ncontent-length: 1\r\n\r\n").keeps_alive());
+        assert!(!head("HTTP/1.1 204 OK\r\ntransfer-encoding: chunked\r\n\r\n").keeps_alive());
+        assert!(!head("HTTP/1.0 200 OK\r\nconnection: keep-alive, \u{e9}\r\n\r\n").keeps_alive());
         assert!(
             !head("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n").keeps_alive()
         );

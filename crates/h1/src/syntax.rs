@@ -11,6 +11,9 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The most fields a head may have.
 pub const MAX_FIELDS: usize = 128;
 
+/// The longest body that is accepted. Programs that count in signed integers would read a larger length as negative.
+pub(crate) const MAX_LENGTH: u64 = i64::MAX as u64;
+
 /// The version in a start line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
@@ -44,17 +47,17 @@ pub enum HeadError {
     /// The head has more than [`MAX_FIELDS`] fields.
     #[error("the head has more than {MAX_FIELDS} fields")]
     TooManyFields,
-    /// `content-length` is not one plain number.
+    /// `content-length` is not one plain number, or a number that is too large.
     #[error("`content-length` is not a single number")]
     ContentLength,
-    /// `transfer-encoding` is anything but `chunked`.
-    #[error("`transfer-encoding` is something other than `chunked`")]
+    /// `transfer-encoding` is anything but `chunked`, or is used in HTTP/1.0, which has none.
+    #[error("`transfer-encoding` is something other than `chunked`, or the version is HTTP/1.0")]
     TransferEncoding,
     /// A request has both `content-length` and `transfer-encoding`.
     #[error("both `content-length` and `transfer-encoding` are present")]
     AmbiguousLength,
-    /// A request does not have exactly one `host`.
-    #[error("the request does not have exactly one `host` header")]
+    /// A request does not have exactly one `host`, or its value is not a host.
+    #[error("the request does not have exactly one valid `host` header")]
     Host,
 }
 
@@ -74,12 +77,25 @@ pub(crate) fn parse_head(bytes: &[u8]) -> Result<Option<RawHead<'_>>, HeadError>
     if start_line.is_empty() {
         return Err(HeadError::StartLine);
     }
+    let Some(FieldBlock { fields, length }) = parse_fields(lines)? else { return incomplete(bytes) };
+    Ok(Some(RawHead { start_line, fields, length: limited.len() - lines.len() + length }))
+}
+
+/// Field lines and the empty line after them.
+pub(crate) struct FieldBlock<'b> {
+    pub(crate) fields: Fields<'b>,
+    /// Bytes of all lines, the empty one included.
+    pub(crate) length: usize,
+}
+
+/// Reads field lines up to an empty line; `None` while they are incomplete.
+pub(crate) fn parse_fields(lines: &[u8]) -> Result<Option<FieldBlock<'_>>, HeadError> {
     let (mut unread, mut count) = (lines, 0);
     loop {
-        let Some(Line { text, rest }) = next_line(unread)? else { return incomplete(bytes) };
+        let Some(Line { text, rest }) = next_line(unread)? else { return Ok(None) };
         if text.is_empty() {
             let fields = Fields::new(&lines[..lines.len() - unread.len()]);
-            return Ok(Some(RawHead { start_line, fields, length: limited.len() - rest.len() }));
+            return Ok(Some(FieldBlock { fields, length: lines.len() - rest.len() }));
         }
         check_field_line(text)?;
         count += 1;
@@ -132,8 +148,9 @@ pub(crate) fn is_text_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// A number of decimal digits and nothing else. `parse` alone would also accept a plus sign.
+/// A number up to [`MAX_LENGTH`] of decimal digits and nothing else. `parse` alone would also accept a plus sign.
 pub(crate) fn decimal(value: &[u8]) -> Option<u64> {
     let is_plain = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    str::from_utf8(value).ok().filter(|_| is_plain)?.parse().ok()
+    let number: u64 = str::from_utf8(value).ok().filter(|_| is_plain)?.parse().ok()?;
+    (number <= MAX_LENGTH).then_some(number)
 }

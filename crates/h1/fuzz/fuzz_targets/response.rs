@@ -1,0 +1,15 @@
+//! Any responses: whatever this project accepts means the same to hyper.
+//! The first byte says whether the rest are the bytes of a connection or choices of the grammar.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use toolgate_h1_fuzz::responses;
+
+fuzz_target!(|input: &[u8]| {
+    match input {
+        [] => {}
+        [b'g', choices @ ..] => drop(responses::check(&responses::generate(choices))),
+        [_, bytes @ ..] => drop(responses::check(bytes)),
+    }
+});
