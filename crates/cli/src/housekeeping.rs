@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_gateway::{Clock, SystemClock};
-use toolgate_state::{Store, forget_old};
+use toolgate_state::{Store, prune_expired};
 
 /// Lifetimes are counted in days, so an hour more matters to nobody.
 const EVERY: Duration = Duration::from_hours(1);
@@ -12,7 +12,7 @@ const EVERY: Duration = Duration::from_hours(1);
 /// Forgets what is too old, now and then, for as long as the program runs.
 pub(crate) async fn run(store: Arc<dyn Store>) {
     loop {
-        match forget_old(&*store, SystemClock.now()).await {
+        match prune_expired(&*store, SystemClock.now()).await {
             Ok(forgotten) => tracing::debug!(?forgotten, "looked through the store"),
             Err(error) => {
                 let error: &dyn std::error::Error = &error;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use toolgate_backend::{AgentRecord, RecordStore};
 use toolgate_model::lineage::PrefixHash;
-use toolgate_state::{CallerScope, SessionId, Store, StoreError, TurnRecord};
+use toolgate_state::{AgentTurnRecord, CallerScope, SessionId, Store, StoreError};
 
 use crate::clock::Clock;
 
@@ -25,8 +25,8 @@ impl RecordStore for StoredRecords {
         Box::pin(async move {
             let AgentRecord { key, after, session, steps, reply } = record;
             let Ok(session) = SessionId::parse(&session) else { return };
-            let record = TurnRecord { key, after, session, steps, reply, at };
-            if let Err(error) = store.keep_record(&scope, record).await {
+            let record = AgentTurnRecord { key, after, session, steps, reply, at };
+            if let Err(error) = store.put_record(&scope, record).await {
                 tracing::warn!(%error, "saving an agent's turn failed; a retry will run it again");
             }
         })
@@ -36,7 +36,7 @@ impl RecordStore for StoredRecords {
         let (store, scope, now) = (Arc::clone(&self.store), CallerScope::new(caller), self.clock.now());
         let window = i64::try_from(RETRY_WINDOW.as_millis()).unwrap_or(i64::MAX);
         Box::pin(async move {
-            let found = logged(store.record_of(&scope, request).await).flatten();
+            let found = logged(store.record_for_request(&scope, request).await).flatten();
             found.filter(|record| now.0.saturating_sub(record.at.0) <= window).map(from_store)
         })
     }
@@ -54,8 +54,8 @@ impl RecordStore for StoredRecords {
     }
 }
 
-fn from_store(record: TurnRecord) -> AgentRecord {
-    let TurnRecord { key, after, session, steps, reply, at: _ } = record;
+fn from_store(record: AgentTurnRecord) -> AgentRecord {
+    let AgentTurnRecord { key, after, session, steps, reply, at: _ } = record;
     AgentRecord { key, after, session: session.as_str().to_owned(), steps, reply }
 }
 

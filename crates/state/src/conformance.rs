@@ -1,5 +1,4 @@
-//! The battery every store must pass, whatever it keeps its data in. It panics where a store breaks its
-//! contract, as tests do.
+//! The conformance suite that every store must pass. It panics when a store breaks its contract.
 
 mod records;
 mod responses;
@@ -13,14 +12,14 @@ use toolgate_model::{JsonText, PrefixHash};
 use uuid::Uuid;
 
 use crate::{
-    CallerScope, Label, ResponseId, SessionId, Store, StoreError, StoredResponse, TokenCount, TurnRecord,
-    UnixMillis, UsageRecord,
+    AgentTurnRecord, CallerScope, Label, ResponseId, SessionId, Store, StoreError, StoredResponse,
+    TokenCount, UnixMillis, UsageRecord,
 };
 
-/// Runs every case, each on a store of its own that `fresh` makes: empty, and shared with nobody.
+/// Runs every case on its own empty store, made by `fresh`.
 ///
 /// # Panics
-/// Where the store answers other than its contract says.
+/// If the store breaks its contract.
 pub async fn run<F, Fresh>(fresh: F) -> Result<(), StoreError>
 where
     F: Fn() -> Fresh,
@@ -39,7 +38,7 @@ where
 
 type Case = for<'a> fn(&'a dyn Store) -> BoxFuture<'a, Result<(), StoreError>>;
 
-/// A response to store: small, and different for each id.
+/// A small response, different for each id.
 pub fn response(id: &str, created_at: i64) -> StoredResponse {
     StoredResponse {
         id: ResponseId::new(id),
@@ -50,7 +49,7 @@ pub fn response(id: &str, created_at: i64) -> StoredResponse {
     }
 }
 
-/// A usage record: one input and three output tokens, by Alice, on the model `demo`.
+/// A usage record of Alice: one input and three output tokens of the model `demo`.
 pub fn record(turn: u128, at: i64) -> UsageRecord {
     UsageRecord {
         turn_id: Uuid::from_u128(turn),
@@ -69,17 +68,17 @@ pub fn record(turn: u128, at: i64) -> UsageRecord {
     }
 }
 
-/// Where the numbers of replies begin in [`turn_record`].
-const REPLIES_FROM: u64 = 1_000_000_000;
+/// The first number of a reply's hash in [`turn_record`].
+const FIRST_REPLY: u64 = 1_000_000_000;
 
-/// The record of a complete turn: small, and different for each number.
+/// A small record of a complete turn, different for each number.
 ///
 /// # Panics
-/// If the session's name is no session id.
-pub fn turn_record(number: u64, in_session: &str, at: i64) -> TurnRecord {
-    TurnRecord {
+/// If the session's name is not a session id.
+pub fn turn_record(number: u64, in_session: &str, at: i64) -> AgentTurnRecord {
+    AgentTurnRecord {
         key: hash(number),
-        after: Some(hash(REPLIES_FROM + number)),
+        after: Some(hash(FIRST_REPLY + number)),
         session: session(in_session),
         steps: json(&format!("[{number}]")),
         reply: Some(json("{}")),
@@ -87,7 +86,7 @@ pub fn turn_record(number: u64, in_session: &str, at: i64) -> TurnRecord {
     }
 }
 
-#[expect(clippy::panic, reason = "the battery panics, as tests do")]
+#[expect(clippy::panic, reason = "the suite panics, as tests do")]
 fn session(name: &str) -> SessionId {
     SessionId::parse(name).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -98,7 +97,7 @@ fn hash(number: u64) -> PrefixHash {
     PrefixHash::from_bytes(bytes)
 }
 
-#[expect(clippy::panic, reason = "the battery panics, as tests do")]
+#[expect(clippy::panic, reason = "the suite panics, as tests do")]
 fn json(text: &str) -> JsonText {
     JsonText::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Why a store could not do what it was asked, in words that tell the operator what to do.
+//! Errors of stores. Each message tells the operator what to do.
 
 use std::error::Error as StdError;
 use std::io;
@@ -8,15 +8,15 @@ use thiserror::Error;
 
 use crate::{MAX_RECORD_BYTES, MAX_RESPONSE_BYTES, ResponseId, SessionId};
 
-/// What a database driver reported. Its type stays inside this crate.
+/// The error of the database driver, without its type, which stays inside this crate.
 type Cause = Box<dyn StdError + Send + Sync>;
 
-/// A store operation that failed. `doing` says which one, `place` where the store is kept.
+/// A failed store operation. `operation` says which one, `location` which database.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// A response too large to keep. Nothing was stored.
+    /// A response too large to store. Nothing was stored.
     #[error(
-        "storing response {id}: it has {bytes} bytes and at most {MAX_RESPONSE_BYTES} are kept; \
+        "storing response {id}: it has {bytes} bytes, the limit is {MAX_RESPONSE_BYTES}; \
          start a new conversation or send `store: false`"
     )]
     ResponseTooLarge {
@@ -25,121 +25,121 @@ pub enum StoreError {
         /// The length of its body.
         bytes: usize,
     },
-    /// A record of a turn too large to keep. Nothing was stored.
+    /// A record of a turn too large to store. Nothing was stored.
     #[error(
-        "keeping the record of a turn of session {session}: it has {bytes} bytes and at most {MAX_RECORD_BYTES} are \
-         kept; the session goes on if the client sends the whole conversation"
+        "storing a turn of session {session}: it has {bytes} bytes, the limit is {MAX_RECORD_BYTES}; the session can only \
+         continue if the client sends the whole conversation"
     )]
     RecordTooLarge {
         /// The session whose turn it was.
         session: SessionId,
-        /// The length of steps and reply.
+        /// The length of its steps and reply.
         bytes: usize,
     },
-    /// The database file or its folder cannot be made or read.
+    /// The database file or its folder cannot be created or opened.
     #[error(
-        "opening the store: cannot create or open {}; check that the folder exists and is yours to write",
+        "opening the store: cannot create or open {}; check that the folder exists and is writable",
         path.display()
     )]
     Unreachable {
         /// The file or folder in question.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is something other than an SQLite database.
+    /// The file is not an SQLite database.
     #[error(
-        "opening the store: {place} is not an SQLite database; name another file in `store`, or move this one away"
+        "opening the store: {location} is not an SQLite database; set `store` to another file, or move this one away"
     )]
     NotSqlite {
         /// The file.
-        place: String,
-        /// What the database said.
+        location: String,
+        /// The database's error.
         source: Cause,
     },
-    /// The file is another program's SQLite database. It was left as it was.
-    #[error("opening the store: {place} is the database of another program; name another file in `store`")]
+    /// The file is another program's SQLite database. It was not changed.
+    #[error("opening the store: {location} is the database of another program; set `store` to another file")]
     Foreign {
         /// The file.
-        place: String,
+        location: String,
     },
-    /// The file was written by a later version of toolgate. It was left as it was.
+    /// The file was written by a later version of toolgate. It was not changed.
     #[error(
-        "opening the store: {place} has schema version {found} and this toolgate knows versions up to {known}; \
-         install a newer toolgate, or name another file in `store`"
+        "opening the store: {location} has schema version {found} but this toolgate supports versions up to {known}; \
+         install a newer toolgate, or set `store` to another file"
     )]
     NewerSchema {
         /// The file.
-        place: String,
+        location: String,
         /// The version the file has.
         found: i64,
-        /// The latest version this program has.
+        /// The latest version that this program supports.
         known: i64,
     },
-    /// The tables could not be made or brought up to date.
+    /// The schema migration failed.
     #[error(
-        "opening the store: the schema of {place} cannot be brought up to date; \
-         restore a backup, or move the file away and a new one is made"
+        "opening the store: migrating the schema of {location} failed; \
+         restore a backup, or move the file away to start with an empty one"
     )]
     Migration {
         /// The file.
-        place: String,
-        /// What the database said.
+        location: String,
+        /// The database's error.
         source: Cause,
     },
     /// The file is damaged.
     #[error(
-        "{doing}: the database {place} is damaged; stop toolgate and restore a backup, \
-         or move the file away and a new one is made"
+        "{operation}: the database {location} is damaged; stop toolgate and restore a backup, \
+         or move the file away to start with an empty one"
     )]
     Damaged {
         /// The operation that failed.
-        doing: &'static str,
+        operation: &'static str,
         /// The file.
-        place: String,
-        /// What the database said.
+        location: String,
+        /// The database's error.
         source: Cause,
     },
-    /// There is no room left.
-    #[error("{doing}: no space is left for {place}; free some on that disk and try again")]
+    /// The disk is full.
+    #[error("{operation}: no space left for {location}; free disk space and try again")]
     Full {
         /// The operation that failed.
-        doing: &'static str,
+        operation: &'static str,
         /// The file.
-        place: String,
-        /// What the database said.
+        location: String,
+        /// The database's error.
         source: Cause,
     },
-    /// The database may not be written.
-    #[error("{doing}: {place} cannot be written; check the permissions of the file and its folder")]
+    /// The database is read-only.
+    #[error("{operation}: {location} cannot be written; check the permissions of the file and its folder")]
     ReadOnly {
         /// The operation that failed.
-        doing: &'static str,
+        operation: &'static str,
         /// The file.
-        place: String,
-        /// What the database said.
+        location: String,
+        /// The database's error.
         source: Cause,
     },
-    /// Somebody else held the database for too long.
+    /// The database stayed locked for too long.
     #[error(
-        "{doing}: {place} stayed locked or busy for too long; try again, and check that no other program holds it"
+        "{operation}: {location} stayed locked for too long; try again, and check whether another program holds it"
     )]
     Busy {
         /// The operation that failed.
-        doing: &'static str,
+        operation: &'static str,
         /// The file.
-        place: String,
-        /// What the database said.
+        location: String,
+        /// The database's error.
         source: Cause,
     },
-    /// Anything else the database reported.
-    #[error("{doing}: the database {place} failed; the cause below says why")]
+    /// Any other database error.
+    #[error("{operation}: the database {location} reported an error")]
     Failed {
         /// The operation that failed.
-        doing: &'static str,
+        operation: &'static str,
         /// The file.
-        place: String,
-        /// What the database said.
+        location: String,
+        /// The database's error.
         source: Cause,
     },
 }

@@ -1,4 +1,4 @@
-//! Forgets what is too old to be of use, so that the store does not grow for ever.
+//! Deletes expired data, so that the store does not grow without bound.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use futures_util::future::BoxFuture;
 
 use crate::{RECORD_LIFETIME, RESPONSE_LIFETIME, Store, StoreError, USAGE_LIFETIME, UnixMillis};
 
-/// What was forgotten in one go.
+/// How many entries one run deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Forgotten {
+pub struct PruneCounts {
     /// Stored responses.
     pub responses: u64,
     /// Usage records.
     pub usage: u64,
-    /// Records of what agents did.
+    /// Records of agent turns.
     pub records: u64,
 }
 
-/// Forgets everything whose lifetime is over by `now`. Each kind is tried, whatever became of the others; the first
-/// failure is told.
-pub fn forget_old(store: &dyn Store, now: UnixMillis) -> BoxFuture<'_, Result<Forgotten, StoreError>> {
+/// Deletes everything that has expired by `now`. A failure for one kind does not skip the others; the first error is
+/// returned.
+pub fn prune_expired(store: &dyn Store, now: UnixMillis) -> BoxFuture<'_, Result<PruneCounts, StoreError>> {
     Box::pin(async move {
         let responses = store.prune_responses(before(now, RESPONSE_LIFETIME)).await;
         let usage = store.prune_usage(before(now, USAGE_LIFETIME)).await;
         let records = store.prune_records(before(now, RECORD_LIFETIME)).await;
-        Ok(Forgotten { responses: responses?, usage: usage?, records: records? })
+        Ok(PruneCounts { responses: responses?, usage: usage?, records: records? })
     })
 }
 
@@ -39,7 +39,7 @@ mod tests {
     use crate::{CallerScope, MemoryStore, ResponseId, ResponseStore, StoredResponse};
 
     #[tokio::test]
-    async fn only_what_is_too_old_is_forgotten() {
+    async fn only_expired_entries_are_deleted() {
         let store = MemoryStore::new();
         let scope = CallerScope::new("alice");
         let lifetime = i64::try_from(RESPONSE_LIFETIME.as_millis()).expect("a number");
@@ -53,8 +53,8 @@ mod tests {
             };
             store.put_response(&scope, response).await.expect("room");
         }
-        let forgotten = forget_old(&store, UnixMillis(lifetime + 1)).await.expect("memory never fails");
-        assert_eq!(forgotten, Forgotten { responses: 1, usage: 0, records: 0 });
+        let pruned = prune_expired(&store, UnixMillis(lifetime + 1)).await.expect("memory never fails");
+        assert_eq!(pruned, PruneCounts { responses: 1, usage: 0, records: 0 });
         assert!(store.response(&scope, &ResponseId::new("old")).await.expect("memory").is_none());
         assert!(store.response(&scope, &ResponseId::new("new")).await.expect("memory").is_some());
     }

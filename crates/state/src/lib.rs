@@ -1,4 +1,4 @@
-//! What is remembered: a [`Store`] of responses, usage and agents' turns, over SQLite or memory, chosen by one URL.
+//! Persistence: a [`Store`] of responses, usage and agent turns, in SQLite or in memory, chosen by one URL.
 //!
 //! ```text
 //! StoreUrl ── open ──► Arc<dyn Store> ◄── put_response, response … (one call, one durable write)
@@ -6,8 +6,8 @@
 //!      try_record ─► UsageLog ─► UsageLogWorker   (usage: many records, one write)
 //! ```
 //!
-//! No SQL and no database type leaves this crate. It reads no wall clock and no environment: times and
-//! places come in as arguments.
+//! No SQL and no database type leaves this crate. It reads neither the clock nor the environment: times and paths are
+//! arguments.
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -24,11 +24,11 @@ mod usage;
 mod usage_log;
 
 pub use error::StoreError;
-pub use housekeeping::{Forgotten, forget_old};
+pub use housekeeping::{PruneCounts, prune_expired};
 pub use memory::MemoryStore;
 pub use record::{
-    MAX_RECORD_BYTES, MAX_SESSION_ID_BYTES, RECORD_LIFETIME, RecordStore, SessionId, SessionIdError,
-    TurnRecord,
+    AgentTurnRecord, MAX_RECORD_BYTES, MAX_SESSION_ID_BYTES, RECORD_LIFETIME, RecordStore, SessionId,
+    SessionIdError,
 };
 pub use response::{
     CallerScope, Deletion, MAX_RESPONSE_BYTES, RESPONSE_LIFETIME, ResponseId, ResponseStore, StoredResponse,

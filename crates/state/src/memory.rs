@@ -1,4 +1,4 @@
-//! A store in plain memory, for tests and for `store = "memory"`. Bounded: the oldest gives way.
+//! A store in plain memory, for tests and for `store = "memory"`. Bounded: the oldest entries are evicted.
 
 mod records;
 
@@ -9,32 +9,33 @@ use parking_lot::Mutex;
 use toolgate_model::PrefixHash;
 use uuid::Uuid;
 
-use self::records::Records;
+use self::records::RecordTable;
 use crate::record::too_large;
 use crate::response::refuse_oversized;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
 use crate::{
-    CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, SessionId, Store,
-    StoreError, StoredResponse, TurnRecord, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
+    AgentTurnRecord, CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore,
+    SessionId, Store, StoreError, StoredResponse, UnixMillis, UsageGroup, UsageRecord, UsageStore,
+    UsageTotals,
 };
 
-/// All bodies kept at a time: room for the largest response beside others.
-const MAX_BODY_BYTES_KEPT: usize = 2 * MAX_RESPONSE_BYTES;
+/// The most bytes of all bodies: the largest response and others beside it.
+const MAX_TOTAL_BODY_BYTES: usize = 2 * MAX_RESPONSE_BYTES;
 
-/// All responses kept at a time, however small.
-const MAX_RESPONSES_KEPT: usize = 10_000;
+/// The most responses, however small.
+const MAX_RESPONSES: usize = 10_000;
 
-/// All usage records kept at a time: about 10 MiB.
-const MAX_RECORDS_KEPT: usize = 50_000;
+/// The most usage records: about 10 MiB.
+const MAX_USAGE_RECORDS: usize = 50_000;
 
-/// A [`Store`] that lives and dies with the process.
+/// A [`Store`] whose data is lost when the process ends.
 ///
-/// Past its bounds it forgets the oldest responses and records, and logs a warning the first time.
+/// When full, it evicts the oldest entries and logs a warning the first time.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    responses: Mutex<Responses>,
-    usage: Mutex<Usage>,
-    records: Mutex<Records>,
+    responses: Mutex<ResponseTable>,
+    usage: Mutex<UsageTable>,
+    records: Mutex<RecordTable>,
 }
 
 impl MemoryStore {
@@ -64,7 +65,7 @@ impl ResponseStore for MemoryStore {
     ) -> BoxFuture<'a, Result<Option<StoredResponse>, StoreError>> {
         Box::pin(async move {
             let key = (scope.clone(), id.clone());
-            Ok(self.responses.lock().kept.get(&key).map(|kept| kept.response.clone()))
+            Ok(self.responses.lock().entries.get(&key).map(|entry| entry.response.clone()))
         })
     }
 
@@ -75,7 +76,7 @@ impl ResponseStore for MemoryStore {
     ) -> BoxFuture<'a, Result<Deletion, StoreError>> {
         Box::pin(async move {
             match self.responses.lock().remove(&(scope.clone(), id.clone())) {
-                Some(_gone) => Ok(Deletion::Deleted),
+                Some(_removed) => Ok(Deletion::Deleted),
                 None => Ok(Deletion::NotFound),
             }
         })
@@ -111,37 +112,37 @@ impl UsageStore for MemoryStore {
 }
 
 impl RecordStore for MemoryStore {
-    fn keep_record<'a>(
+    fn put_record<'a>(
         &'a self,
         scope: &'a CallerScope,
-        record: TurnRecord,
+        record: AgentTurnRecord,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let mut records = self.records.lock();
-            if let Some(refusal) = too_large(&record) {
+            if let Some(error) = too_large(&record) {
                 if record.is_complete() {
-                    records.forget_head(scope, &record.session);
+                    records.remove_head(scope, &record.session);
                 }
-                return Err(refusal);
+                return Err(error);
             }
-            records.keep(scope, record);
+            records.put(scope, record);
             Ok(())
         })
     }
 
-    fn record_of<'a>(
+    fn record_for_request<'a>(
         &'a self,
         scope: &'a CallerScope,
         request: PrefixHash,
-    ) -> BoxFuture<'a, Result<Option<TurnRecord>, StoreError>> {
-        Box::pin(async move { Ok(self.records.lock().of(scope, request)) })
+    ) -> BoxFuture<'a, Result<Option<AgentTurnRecord>, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().get(scope, request)) })
     }
 
     fn records_after<'a>(
         &'a self,
         scope: &'a CallerScope,
         replies: &'a [PrefixHash],
-    ) -> BoxFuture<'a, Result<Vec<TurnRecord>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<AgentTurnRecord>, StoreError>> {
         Box::pin(async move { Ok(self.records.lock().after_each(scope, replies)) })
     }
 
@@ -149,7 +150,7 @@ impl RecordStore for MemoryStore {
         &'a self,
         scope: &'a CallerScope,
         session: &'a SessionId,
-    ) -> BoxFuture<'a, Result<Option<TurnRecord>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<AgentTurnRecord>, StoreError>> {
         Box::pin(async move { Ok(self.records.lock().head(scope, session)) })
     }
 
@@ -171,9 +172,9 @@ impl Store for MemoryStore {
 type ResponseKey = (CallerScope, ResponseId);
 
 #[derive(Debug, Default)]
-struct Responses {
-    kept: HashMap<ResponseKey, KeptResponse>,
-    /// Keys in the order they were put: the first gives way first.
+struct ResponseTable {
+    entries: HashMap<ResponseKey, ResponseEntry>,
+    /// Keys in the order of insertion: the first is evicted first.
     by_age: BTreeMap<u64, ResponseKey>,
     next_age: u64,
     body_bytes: usize,
@@ -181,37 +182,37 @@ struct Responses {
 }
 
 #[derive(Debug)]
-struct KeptResponse {
+struct ResponseEntry {
     age: u64,
     response: StoredResponse,
 }
 
-impl Responses {
+impl ResponseTable {
     fn put(&mut self, key: ResponseKey, response: StoredResponse) {
         self.remove(&key);
         let age = self.next_age;
         self.next_age += 1;
         self.body_bytes += response.body.len();
         self.by_age.insert(age, key.clone());
-        self.kept.insert(key, KeptResponse { age, response });
-        self.forget_the_oldest();
+        self.entries.insert(key, ResponseEntry { age, response });
+        self.evict_oldest();
     }
 
-    fn forget_the_oldest(&mut self) {
-        while self.body_bytes > MAX_BODY_BYTES_KEPT || self.kept.len() > MAX_RESPONSES_KEPT {
+    fn evict_oldest(&mut self) {
+        while self.body_bytes > MAX_TOTAL_BODY_BYTES || self.entries.len() > MAX_RESPONSES {
             let Some((_, oldest)) = self.by_age.pop_first() else { return };
             self.remove(&oldest);
             if !self.warned {
                 self.warned = true;
                 tracing::warn!(
-                    "the memory store is full: from now on the oldest stored responses are forgotten"
+                    "the memory store is full: the oldest stored responses are evicted from now on"
                 );
             }
         }
     }
 
     fn remove(&mut self, key: &ResponseKey) -> Option<StoredResponse> {
-        let KeptResponse { age, response } = self.kept.remove(key)?;
+        let ResponseEntry { age, response } = self.entries.remove(key)?;
         self.by_age.remove(&age);
         self.body_bytes -= response.body.len();
         Some(response)
@@ -219,9 +220,9 @@ impl Responses {
 
     fn prune(&mut self, older_than: UnixMillis) -> u64 {
         let old: Vec<ResponseKey> = self
-            .kept
+            .entries
             .iter()
-            .filter(|(_, kept)| kept.response.created_at < older_than)
+            .filter(|(_, entry)| entry.response.created_at < older_than)
             .map(|(key, _)| key.clone())
             .collect();
         for key in &old {
@@ -232,20 +233,20 @@ impl Responses {
 }
 
 #[derive(Debug, Default)]
-struct Usage {
+struct UsageTable {
     records: VecDeque<UsageRecord>,
-    /// What makes a record the same, as in the other stores: its time and its turn.
+    /// The identity of a record, as in the other stores: its time and its turn.
     turns: HashSet<(UnixMillis, Uuid)>,
     warned: bool,
 }
 
-impl Usage {
+impl UsageTable {
     fn add(&mut self, record: &UsageRecord) {
         if !self.turns.insert((record.at, record.turn_id)) {
             return;
         }
         self.records.push_back(record.clone());
-        if self.records.len() <= MAX_RECORDS_KEPT {
+        if self.records.len() <= MAX_USAGE_RECORDS {
             return;
         }
         if let Some(oldest) = self.records.pop_front() {
@@ -253,7 +254,7 @@ impl Usage {
         }
         if !self.warned {
             self.warned = true;
-            tracing::warn!("the memory store is full: from now on the oldest usage records are forgotten");
+            tracing::warn!("the memory store is full: the oldest usage records are evicted from now on");
         }
     }
 
@@ -275,11 +276,11 @@ impl Usage {
         let before = self.records.len();
         let turns = &mut self.turns;
         self.records.retain(|record| {
-            let keep = record.at >= older_than;
-            if !keep {
+            let is_current = record.at >= older_than;
+            if !is_current {
                 turns.remove(&(record.at, record.turn_id));
             }
-            keep
+            is_current
         });
         (before - self.records.len()) as u64
     }

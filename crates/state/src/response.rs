@@ -1,4 +1,4 @@
-//! Responses kept for the Responses API: `store` writes one, `previous_response_id` reads it back.
+//! Stored responses of the Responses API: `store` writes one, `previous_response_id` reads it back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use futures_util::future::BoxFuture;
 
 use crate::{StoreError, UnixMillis};
 
-/// The largest body kept for one response. A body holds the conversation so far, so this is in the order of
-/// the largest request a model host accepts.
+/// The largest stored body. A body contains the whole conversation so far, so this is about the largest request a model
+/// host accepts.
 pub const MAX_RESPONSE_BYTES: usize = 32 * 1024 * 1024;
 
-/// How long a stored response can be continued by its id: as long as the API it comes from keeps its own.
+/// How long a stored response can be continued by its id: the same as at OpenAI.
 pub const RESPONSE_LIFETIME: Duration = Duration::from_hours(30 * 24);
 
-/// Keeps responses, each visible only to the caller who made it.
+/// Stores responses, each visible only to the caller who created it.
 pub trait ResponseStore: Send + Sync {
-    /// Keeps a response, in place of an earlier one of the same caller and id.
+    /// Stores a response, replacing an earlier one of the same caller and id.
     ///
     /// When this returns, the response survives a crash of the process. A body over
     /// [`MAX_RESPONSE_BYTES`] is refused.
@@ -27,14 +27,14 @@ pub trait ResponseStore: Send + Sync {
         response: StoredResponse,
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// The caller's response of that id. Another caller's id is simply not found.
+    /// The caller's response with this id. Another caller's id is not found.
     fn response<'a>(
         &'a self,
         scope: &'a CallerScope,
         id: &'a ResponseId,
     ) -> BoxFuture<'a, Result<Option<StoredResponse>, StoreError>>;
 
-    /// Forgets the caller's response of that id. Responses that continue it stay: each holds its whole
+    /// Deletes the caller's response with this id. Responses that continue it stay, because each contains its whole
     /// conversation.
     fn delete_response<'a>(
         &'a self,
@@ -42,25 +42,24 @@ pub trait ResponseStore: Send + Sync {
         id: &'a ResponseId,
     ) -> BoxFuture<'a, Result<Deletion, StoreError>>;
 
-    /// Forgets every caller's responses created before `older_than`, and says how many those were.
+    /// Deletes all callers' responses created before `older_than` and returns how many.
     ///
-    /// Large prunes are done in pieces so that nobody waits long; a crash in between leaves some for the
-    /// next prune.
+    /// Deletes in chunks, so that other writers do not wait long; a crash in between leaves the rest for the next prune.
     fn prune_responses(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>>;
 }
 
-/// One response with everything needed to continue from it.
+/// A response with everything needed to continue from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredResponse {
-    /// Its id, as the client knows it.
+    /// The id that the client knows.
     pub id: ResponseId,
     /// The response it continued, if any.
     pub previous: Option<ResponseId>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: UnixMillis,
     /// The model that the client asked for.
     pub model: String,
-    /// The conversation so far and the reply: JSON text made and read by the gateway, opaque here.
+    /// The conversation so far and the reply: JSON written and read by the gateway, opaque here.
     pub body: String,
 }
 
@@ -68,26 +67,26 @@ pub struct StoredResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResponseId(Arc<str>);
 
-/// Whose data it is: one caller never sees what belongs to another.
+/// The owner of stored data. Callers never see each other's data.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallerScope(Arc<str>);
 
-/// What came of deleting something.
+/// The result of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// It was there and is gone.
+    /// It existed and is deleted.
     Deleted,
-    /// The caller has nothing of that id.
+    /// The caller has nothing with that id.
     NotFound,
 }
 
 impl ResponseId {
-    /// Takes the id as a client spells it.
+    /// Wraps an id.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
 
-    /// The id as a client spells it.
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -100,7 +99,7 @@ impl fmt::Display for ResponseId {
 }
 
 impl CallerScope {
-    /// The scope of a caller, by the name of the caller's key.
+    /// The scope of the caller whose key has this name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())
     }
@@ -117,7 +116,7 @@ impl fmt::Display for CallerScope {
     }
 }
 
-/// The bound every store sets before it writes.
+/// Every store checks this before it writes.
 pub(crate) fn refuse_oversized(response: &StoredResponse) -> Result<(), StoreError> {
     let bytes = response.body.len();
     if bytes > MAX_RESPONSE_BYTES {

@@ -1,11 +1,11 @@
-//! The store in an SQLite file: opening it safely. What it holds is in `sqlite/responses.rs`, `sqlite/usage.rs` and
-//! `sqlite/records.rs`, why it fails in `sqlite/trouble.rs`.
+//! The SQLite store: connections and opening. The traits are implemented in `sqlite/responses.rs`, `sqlite/usage.rs` and
+//! `sqlite/records.rs`; `sqlite/failure.rs` classifies errors.
 
+mod failure;
 mod file;
 mod records;
 mod responses;
 mod schema;
-mod trouble;
 mod usage;
 
 use std::path::Path;
@@ -17,57 +17,55 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{Sqlite, SqlitePool};
 
 use crate::{Store, StoreError};
-use trouble::Trouble;
+use failure::FailureKind;
 
-/// How long a write waits for another program or connection that is writing.
+/// How long a write waits for another program or connection that holds the write lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a call waits for a connection: longer than [`BUSY_TIMEOUT`], so that the one ahead can give up
-/// first.
+/// How long a call waits for the connection: longer than [`BUSY_TIMEOUT`], so that the call before it can time out first.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Prepared statements kept per connection: more than this crate has.
-const STATEMENTS_CACHED: usize = 32;
+/// Prepared statements cached per connection: more than this crate has.
+const CACHED_STATEMENTS: usize = 32;
 
-/// Page cache per connection, in the unit SQLite takes it: KiB as a negative number.
+/// Page cache per connection. SQLite reads a negative number as KiB.
 const PAGE_CACHE: &str = "-1024";
 
-/// The write-ahead file shrinks back to this many bytes after a large write.
-const WAL_BYTES_KEPT: &str = "4194304";
+/// The write-ahead file is truncated to this many bytes after a large write.
+const MAX_WAL_BYTES: &str = "4194304";
 
-/// Rows that one statement of a prune deletes, so that other writers get their turn in between.
+/// Rows that one statement of a prune deletes. Other writers run between two statements.
 const ROWS_PER_PRUNE: i64 = 500;
 
 /// A [`Store`] in one SQLite database.
 ///
-/// The file is in WAL mode with `synchronous = NORMAL`: a commit reaches the system, not yet the disk, so
-/// it survives the death of the process, costs no wait for the disk, and only a power cut can undo the last
-/// few. That is the promise of [`Store`], and all that a cache of conversations and a tally of usage need.
-/// Space that pruning frees is used again; the file does not shrink.
+/// The file is in WAL mode with `synchronous = NORMAL`: a commit is handed to the operating system without waiting for
+/// the disk. It survives a crash of the process; only a power failure can undo the last commits. This is the durability
+/// that [`Store`] promises. Space freed by pruning is reused; the file does not shrink.
 #[derive(Debug)]
 pub struct SqliteStore {
-    /// The one connection that every statement goes through that may change something: it keeps its page cache, which a
-    /// write over another connection would make worthless, and two writers never find each other's lock.
+    /// The only connection that writes. Its page cache stays valid, because no other connection changes the file, and
+    /// writers never wait for each other's lock.
     writes: SqlitePool,
-    /// The one connection for everything else, so that who reads need not wait for who writes.
+    /// The connection for reads, which need not wait for writes.
     reads: SqlitePool,
     medium: Medium,
-    place: String,
+    location: String,
 }
 
-/// What a database is made of.
+/// Where a database lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Medium {
     File,
-    /// It lives and dies with its only connection.
+    /// The database is lost when its only connection closes.
     Memory,
 }
 
 impl SqliteStore {
-    /// Opens the database in that file, making file, folder and tables where they are missing.
+    /// Opens the database in this file. Creates the file, its folder and the tables if they are missing.
     ///
-    /// New files and folders are for the owner only. A file of another program, or of a newer toolgate, is
-    /// refused and left as it was.
+    /// New files and folders are accessible by their owner only. A file of another program, or of a newer toolgate, is
+    /// refused and not changed.
     pub async fn at(path: &Path) -> Result<Self, StoreError> {
         file::create_if_missing(path)?;
         let options = connection_options().filename(path);
@@ -82,25 +80,25 @@ impl SqliteStore {
     async fn connect(
         options: SqliteConnectOptions,
         medium: Medium,
-        place: String,
+        location: String,
     ) -> Result<Self, StoreError> {
         let writes = one_connection(options.clone().thread_name(|_number| "store-write".to_owned()));
         let reads = match medium {
-            // A statement that writes and is sent here all the same is refused.
+            // Rejects statements that write.
             Medium::File => one_connection(
                 options.pragma("query_only", "ON").thread_name(|_number| "store-read".to_owned()),
             ),
-            // Every connection would have a database of its own, so there is exactly one.
+            // Each connection would have its own database, so there is exactly one.
             Medium::Memory => writes.clone(),
         };
-        let store = Self { writes, reads, medium, place };
+        let store = Self { writes, reads, medium, location };
         schema::prepare(&store).await?;
         Ok(store)
     }
 
-    /// Gives a connection back after a transaction. Where that failed, the file gets a new one: SQLite ends a transaction by
-    /// itself when the disk is full, and the driver would take it for open from then on and refuse every other.
-    fn give_back<T>(
+    /// Releases a connection after a transaction. After an error the connection is closed: SQLite rolls back by itself when
+    /// the disk is full, and the driver would consider the transaction still open and refuse every later one.
+    fn release<T>(
         &self,
         mut connection: PoolConnection<Sqlite>,
         outcome: Result<T, sqlx::Error>,
@@ -111,13 +109,13 @@ impl SqliteStore {
         outcome
     }
 
-    /// Turns what the driver reports into an error that says what was being done, and where.
-    fn failed(&self, doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
-        move |error| Trouble::of(&error).into_error(doing, &self.place, Box::new(error))
+    /// Converts a driver error into one that names the operation and the database.
+    fn failed(&self, operation: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+        move |error| FailureKind::of(&error).into_error(operation, &self.location, Box::new(error))
     }
 }
 
-/// Writes the first page of the file. The number is SQLite's for applications to use, and this one does not use it.
+/// Writes the first page of the file and changes nothing: `user_version` is a number for applications, unused here.
 const WRITE_NOTHING: &str = "PRAGMA user_version = 0";
 
 impl Store for SqliteStore {
@@ -131,7 +129,7 @@ impl Store for SqliteStore {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.reads.close().await;
-            // Last, since the last one to leave tidies up the write-ahead file.
+            // Last: the last connection to close removes the write-ahead file.
             self.writes.close().await;
         })
     }
@@ -141,8 +139,8 @@ fn one_connection(options: SqliteConnectOptions) -> SqlitePool {
     SqlitePoolOptions::new()
         .max_connections(1)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        // A file does not hang up, so nothing need be checked, closed or opened again. Without these
-        // three there is also no background task, and a database in memory keeps its only connection.
+        // A connection to a file does not break, so it is neither checked nor replaced. A database in memory would be
+        // lost with its connection.
         .test_before_acquire(false)
         .idle_timeout(None)
         .max_lifetime(None)
@@ -150,14 +148,14 @@ fn one_connection(options: SqliteConnectOptions) -> SqlitePool {
 }
 
 fn connection_options() -> SqliteConnectOptions {
-    // None of these writes to the file: it may turn out not to be ours. WAL mode is set in `schema`.
+    // None of these writes to the file, which may belong to another program. WAL mode is set in `schema`.
     SqliteConnectOptions::new()
         .create_if_missing(false)
         .busy_timeout(BUSY_TIMEOUT)
         .synchronous(SqliteSynchronous::Normal)
-        .statement_cache_capacity(STATEMENTS_CACHED)
+        .statement_cache_capacity(CACHED_STATEMENTS)
         .pragma("cache_size", PAGE_CACHE)
-        .pragma("journal_size_limit", WAL_BYTES_KEPT)
+        .pragma("journal_size_limit", MAX_WAL_BYTES)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The whole store as one object, and the door to it: [`open`].
+//! The store as one object, and [`open`], which opens it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,23 +7,22 @@ use futures_util::future::BoxFuture;
 
 use crate::{MemoryStore, RecordStore, ResponseStore, SqliteStore, StoreError, StoreUrl, UsageStore};
 
-/// Everything the gateway remembers. Each concern is a trait of its own; a store is all of them.
+/// Everything the gateway persists. Each concern is a trait; a store implements all of them.
 ///
-/// Durability: what a method wrote before it returned `Ok` survives a crash of the process. A power cut
-/// may undo the last moments of writing, never more than that and never by halves. [`MemoryStore`] and
-/// `sqlite::memory:` keep these promises only for as long as the process lives.
+/// Durability: what a method wrote before it returned `Ok` survives a crash of the process. A power failure may undo the
+/// most recent writes, but no write is ever applied in part. [`MemoryStore`] and `sqlite::memory:` lose everything when
+/// the process ends.
 ///
-/// Dropping a returned future gives up waiting; whether the write happened is then unknown, and doing it
-/// again is safe.
+/// Dropping a returned future cancels the wait; the write may or may not have happened, and repeating it is safe.
 pub trait Store: ResponseStore + UsageStore + RecordStore + fmt::Debug {
-    /// Writes something that changes nothing, to find out whether the store still takes writes.
+    /// Performs a write that changes nothing. An error means that the store does not accept writes at the moment.
     fn check_writable(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Ends all work with the store and releases its files. Later calls fail.
+    /// Closes the store and releases its files. Later calls fail.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Opens the store a URL names, making its file and bringing its schema up to date where needed.
+/// Opens the store at this URL. Creates the file if it is missing and migrates its schema.
 pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
     match url {
         StoreUrl::Memory => Ok(Arc::new(MemoryStore::new())),

@@ -1,5 +1,5 @@
-//! The one way this crate writes a moment down: an integer, so that every database sorts it alike.
+//! Timestamps as integers, which every database stores and sorts in the same way.
 
-/// A moment, in milliseconds since the Unix epoch.
+/// A time in milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMillis(pub i64);

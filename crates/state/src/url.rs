@@ -1,40 +1,40 @@
-//! The value of `store = "…"` in the config, read into what it names.
+//! Parses the value of `store = "…"` in the config.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Where a store is kept.
+/// Where a store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUrl {
-    /// `memory`: plain memory, gone with the process.
+    /// `memory`: plain memory, lost when the process ends.
     Memory,
-    /// `sqlite::memory:`: an SQLite database in memory, gone with the process.
+    /// `sqlite::memory:`: an SQLite database in memory, lost when the process ends.
     SqliteMemory,
     /// `sqlite:path`: a file; a relative path starts at the working directory.
     SqliteFile(PathBuf),
 }
 
-/// Why a text names no store. Never repeats what follows the scheme: it may hold a password.
+/// Why a text is not a store URL. Never repeats what follows the scheme, which may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StoreUrlError {
     /// A Postgres URL.
-    #[error("Postgres is not built in yet; use `sqlite:path/to/file.db` for now")]
-    PostgresNotBuiltIn,
+    #[error("Postgres is not supported; use `sqlite:path/to/file.db`")]
+    PostgresUnsupported,
     /// `sqlite:` with nothing after it.
     #[error("`sqlite:` needs a path after it, as in `sqlite:toolgate.db`")]
     NoPath,
     /// `sqlite:path?option=…`.
-    #[error("`sqlite:` takes a plain path; leave out the `?` and what follows it")]
+    #[error("`sqlite:` takes a plain path; remove the `?` and everything after it")]
     OptionsInPath,
-    /// A scheme no store has.
-    #[error("no store is called `{scheme}:`; use `sqlite:path/to/file.db`, `sqlite::memory:` or `memory`")]
+    /// An unknown scheme.
+    #[error("unknown store `{scheme}:`; use `sqlite:path/to/file.db`, `sqlite::memory:` or `memory`")]
     UnknownScheme {
-        /// What stood before the colon.
+        /// The text before the colon.
         scheme: String,
     },
-    /// No scheme at all.
+    /// No scheme.
     #[error("the store needs a scheme: write `sqlite:path/to/file.db`, `sqlite::memory:` or `memory`")]
     NoScheme,
 }
@@ -48,18 +48,18 @@ impl FromStr for StoreUrl {
         }
         let (scheme, rest) = text.split_once(':').ok_or(StoreUrlError::NoScheme)?;
         match scheme {
-            "sqlite" => sqlite_place(rest),
-            "postgres" | "postgresql" => Err(StoreUrlError::PostgresNotBuiltIn),
+            "sqlite" => parse_sqlite(rest),
+            "postgres" | "postgresql" => Err(StoreUrlError::PostgresUnsupported),
             other => Err(StoreUrlError::UnknownScheme { scheme: other.to_owned() }),
         }
     }
 }
 
-fn sqlite_place(rest: &str) -> Result<StoreUrl, StoreUrlError> {
+fn parse_sqlite(rest: &str) -> Result<StoreUrl, StoreUrlError> {
     if rest == ":memory:" {
         return Ok(StoreUrl::SqliteMemory);
     }
-    // `sqlite:///var/x.db` is how other programs spell an absolute path.
+    // Other programs write an absolute path as `sqlite:///var/x.db`.
     let path = rest.strip_prefix("//").unwrap_or(rest);
     if path.is_empty() {
         return Err(StoreUrlError::NoPath);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn known_places_are_read() {
+    fn known_stores_are_parsed() {
         check("memory", &Ok(StoreUrl::Memory));
         check("sqlite::memory:", &Ok(StoreUrl::SqliteMemory));
         for (text, path) in [
@@ -95,9 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused_with_what_to_write_instead() {
-        check("postgres://me:secret@host/db", &Err(StoreUrlError::PostgresNotBuiltIn));
-        check("postgresql://host/db", &Err(StoreUrlError::PostgresNotBuiltIn));
+    fn anything_else_is_an_error_that_says_what_to_write() {
+        check("postgres://me:secret@host/db", &Err(StoreUrlError::PostgresUnsupported));
+        check("postgresql://host/db", &Err(StoreUrlError::PostgresUnsupported));
         check("sqlite:", &Err(StoreUrlError::NoPath));
         check("sqlite://", &Err(StoreUrlError::NoPath));
         check("sqlite:x.db?mode=ro", &Err(StoreUrlError::OptionsInPath));
@@ -106,11 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_never_repeated() {
-        let refusal = "mysql://me:secret@host/db".parse::<StoreUrl>().unwrap_err();
+    fn an_error_never_contains_the_password() {
+        let error = "mysql://me:secret@host/db".parse::<StoreUrl>().unwrap_err();
         assert_eq!(
-            refusal.to_string(),
-            "no store is called `mysql:`; use `sqlite:path/to/file.db`, `sqlite::memory:` or `memory`"
+            error.to_string(),
+            "unknown store `mysql:`; use `sqlite:path/to/file.db`, `sqlite::memory:` or `memory`"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Usage: what each turn cost, and the sums that the console and the operator look at.
+//! Usage: the tokens and times of each turn, and totals over many turns.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,20 +9,19 @@ use uuid::Uuid;
 
 use crate::{CallerScope, StoreError, UnixMillis};
 
-/// The longest text kept as a [`Label`]. A client chooses the model's name, so it needs a bound; real names
-/// have a tenth of this.
+/// The longest [`Label`]. Clients choose the model's name, so it needs a bound; real names are a tenth of this.
 pub const MAX_LABEL_BYTES: usize = 256;
 
-/// The most rows one summary has: more than anybody reads, and little memory.
+/// The most rows of one summary: more than anybody reads, in little memory.
 pub const MAX_SUMMARY_ROWS: usize = 1_000;
 
-/// How long usage is kept: a year can be compared with the one before it while it is being closed.
+/// How long usage is kept: a year, and a month to evaluate it.
 pub const USAGE_LIFETIME: Duration = Duration::from_hours(400 * 24);
 
-/// HTTP statuses from here on count as failures.
+/// HTTP statuses from this one up count as failures.
 pub(crate) const FIRST_FAILURE_STATUS: u16 = 400;
 
-/// Keeps usage records and sums them up.
+/// Stores usage records and sums them up.
 pub trait UsageStore: Send + Sync {
     /// Stores the records in one transaction: all or none.
     ///
@@ -30,7 +29,7 @@ pub trait UsageStore: Send + Sync {
     /// is unknown can be sent again.
     fn record_usage<'a>(&'a self, records: &'a [UsageRecord]) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Sums of all records from `since` on, busiest group first, groups as busy by name; at most
+    /// Totals of all records since `since`, one row per group: most turns first, then by name. At most
     /// [`MAX_SUMMARY_ROWS`].
     fn usage_summary(
         &self,
@@ -38,28 +37,28 @@ pub trait UsageStore: Send + Sync {
         by: UsageGroup,
     ) -> BoxFuture<'_, Result<Vec<UsageTotals>, StoreError>>;
 
-    /// Forgets records from before `older_than`, and says how many those were.
+    /// Deletes records from before `older_than` and returns how many.
     fn prune_usage(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>>;
 }
 
-/// What one turn cost.
+/// The usage of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageRecord {
     /// The turn.
     pub turn_id: Uuid,
-    /// When it began.
+    /// When the turn began.
     pub at: UnixMillis,
-    /// Who asked.
+    /// The caller.
     pub caller: CallerScope,
-    /// The model asked for.
+    /// The requested model.
     pub model: Label,
-    /// The upstream that answered.
+    /// The upstream that replied.
     pub upstream: Label,
     /// The client's dialect.
     pub dialect: Label,
-    /// The HTTP status the client got.
+    /// The HTTP status sent to the client.
     pub status: u16,
-    /// Input tokens that no cache held.
+    /// Input tokens that were not cached.
     pub input: TokenCount,
     /// Input tokens read from the provider's cache.
     pub cache_read: TokenCount,
@@ -67,13 +66,13 @@ pub struct UsageRecord {
     pub cache_write: TokenCount,
     /// Output tokens.
     pub output: TokenCount,
-    /// From request to the end of the reply; kept in milliseconds.
+    /// From the request to the end of the reply; stored in milliseconds.
     pub duration: Duration,
-    /// From request to the first event, if one came; kept in milliseconds.
+    /// From the request to the first event, if there was one; stored in milliseconds.
     pub first_event: Option<Duration>,
 }
 
-/// What a summary has one row for.
+/// What a summary is grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageGroup {
     /// One row per caller.
@@ -87,11 +86,11 @@ pub enum UsageGroup {
 pub struct UsageTotals {
     /// The caller's or the model's name.
     pub group: String,
-    /// Turns, failed ones included.
+    /// Turns, including failed ones.
     pub turns: u64,
-    /// Turns that the client saw fail.
+    /// Turns whose status was an error.
     pub failures: u64,
-    /// Input tokens that no cache held.
+    /// Input tokens that were not cached.
     pub input: u64,
     /// Input tokens read from a cache.
     pub cache_read: u64,
@@ -101,18 +100,16 @@ pub struct UsageTotals {
     pub output: u64,
 }
 
-/// A number of tokens in one turn.
-///
-/// Thirty-two bits, so that no upstream, however wrong its numbers, can make a sum overflow.
+/// The number of tokens of one turn, in 32 bits, so that wrong numbers from an upstream cannot overflow a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct TokenCount(u32);
 
-/// A short text that names something in a record: a model, an upstream, a dialect.
+/// A short name in a record: of a model, an upstream or a dialect.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Label(Arc<str>);
 
 impl TokenCount {
-    /// The count an upstream reported; beyond four thousand million, which no model reaches, it stays there.
+    /// The count that an upstream reported, limited to 32 bits.
     pub fn saturating(count: u64) -> Self {
         Self(u32::try_from(count).unwrap_or(u32::MAX))
     }
@@ -124,15 +121,15 @@ impl TokenCount {
 }
 
 impl Label {
-    /// Takes the text, cut after [`MAX_LABEL_BYTES`] and then ended with an ellipsis to show it.
+    /// The text, truncated with an ellipsis to [`MAX_LABEL_BYTES`].
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         const ELLIPSIS: &str = "…";
         let text = text.into();
         if text.len() <= MAX_LABEL_BYTES {
             return Self(text);
         }
-        let kept = &text[..text.floor_char_boundary(MAX_LABEL_BYTES - ELLIPSIS.len())];
-        Self(format!("{kept}{ELLIPSIS}").into())
+        let start = &text[..text.floor_char_boundary(MAX_LABEL_BYTES - ELLIPSIS.len())];
+        Self(format!("{start}{ELLIPSIS}").into())
     }
 
     /// The text.
@@ -147,7 +144,7 @@ impl fmt::Display for Label {
     }
 }
 
-/// The order every store gives its rows in.
+/// Sorts rows in the order that every store returns them in.
 pub(crate) fn busiest_first(mut rows: Vec<UsageTotals>) -> Vec<UsageTotals> {
     rows.sort_by(|a, b| b.turns.cmp(&a.turns).then_with(|| a.group.cmp(&b.group)));
     rows.truncate(MAX_SUMMARY_ROWS);
@@ -159,16 +156,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_label_is_cut_between_characters_and_shows_it() {
+    fn a_long_label_is_truncated_at_a_character_boundary() {
         assert_eq!(Label::new("gpt-4o-mini").as_str(), "gpt-4o-mini");
         let longest = "x".repeat(MAX_LABEL_BYTES);
         assert_eq!(Label::new(longest.as_str()).as_str(), longest);
-        let cut = Label::new("é".repeat(MAX_LABEL_BYTES));
-        assert_eq!(cut.as_str(), format!("{}…", "é".repeat(126)));
+        let truncated = Label::new("é".repeat(MAX_LABEL_BYTES));
+        assert_eq!(truncated.as_str(), format!("{}…", "é".repeat(126)));
     }
 
     #[test]
-    fn an_absurd_token_count_saturates() {
+    fn a_token_count_saturates() {
         assert_eq!(TokenCount::saturating(7).get(), 7);
         assert_eq!(TokenCount::saturating(u64::MAX).get(), u32::MAX);
     }

@@ -128,7 +128,7 @@ impl UsageLogWorker {
         end
     }
 
-    /// Waits for a record and then for [`FLUSH_EVERY`], so that later records wake nobody. Returns why the worker is to
+    /// Waits for a record and then for [`FLUSH_EVERY`], so that later records do not wake it. Returns why the worker is to
     /// end, if it is.
     async fn collect(&mut self, batch: &mut Vec<UsageRecord>) -> Option<WorkerEnd> {
         tokio::select! {

@@ -60,7 +60,9 @@ impl RequestError {
             ConnectionError::FirstByteTimeout => Self::FirstByteTimeout,
             ConnectionError::Exchange(ExchangeError::Head(error)) => Self::Malformed(error),
             broken @ (ConnectionError::Io(_)
-            | ConnectionError::Exchange(ExchangeError::Closed | ExchangeError::Body(_))) => {
+            | ConnectionError::Exchange(
+                ExchangeError::Closed | ExchangeError::TooManyInterimResponses | ExchangeError::Body(_),
+            )) => {
                 if is_answered {
                     Self::Broken(broken.into())
                 } else {

@@ -1,4 +1,4 @@
-//! The battery's cases about stored responses.
+//! Conformance cases for stored responses.
 
 use futures_util::future::{BoxFuture, try_join_all};
 
@@ -8,19 +8,19 @@ use crate::{
 };
 
 pub(super) const CASES: &[Case] = &[
-    a_response_comes_back_whole,
-    a_response_put_again_is_replaced,
-    callers_do_not_see_one_another,
+    a_response_is_read_back_unchanged,
+    a_response_with_the_same_id_is_replaced,
+    callers_do_not_see_each_others_responses,
     a_deleted_response_is_gone,
-    pruning_takes_only_what_is_older,
-    a_large_prune_takes_everything,
+    pruning_deletes_only_older_responses,
+    a_large_prune_deletes_everything,
     a_response_over_the_limit_is_refused,
-    many_writers_lose_nothing,
+    concurrent_writes_are_all_stored,
 ];
 
 type Outcome<'a> = BoxFuture<'a, Result<(), StoreError>>;
 
-fn a_response_comes_back_whole(store: &dyn Store) -> Outcome<'_> {
+fn a_response_is_read_back_unchanged(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let (alice, id) = (CallerScope::new("alice"), ResponseId::new("resp_2"));
         assert_eq!(store.response(&alice, &id).await?, None);
@@ -37,7 +37,7 @@ fn a_response_comes_back_whole(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-fn a_response_put_again_is_replaced(store: &dyn Store) -> Outcome<'_> {
+fn a_response_with_the_same_id_is_replaced(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let alice = CallerScope::new("alice");
         store.put_response(&alice, response("resp_1", 1)).await?;
@@ -53,7 +53,7 @@ fn a_response_put_again_is_replaced(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-fn callers_do_not_see_one_another(store: &dyn Store) -> Outcome<'_> {
+fn callers_do_not_see_each_others_responses(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let (alice, bob) = (CallerScope::new("alice"), CallerScope::new("bob"));
         let hers = response("resp_1", 1);
@@ -61,7 +61,7 @@ fn callers_do_not_see_one_another(store: &dyn Store) -> Outcome<'_> {
         assert_eq!(store.response(&bob, &hers.id).await?, None);
         assert_eq!(store.delete_response(&bob, &hers.id).await?, Deletion::NotFound);
 
-        // The same id of another caller is another response.
+        // Another caller may use the same id.
         let his = StoredResponse { body: "{\"his\":true}".to_owned(), ..response("resp_1", 2) };
         store.put_response(&bob, his.clone()).await?;
         assert_eq!(store.response(&alice, &hers.id).await?, Some(hers));
@@ -86,7 +86,7 @@ fn a_deleted_response_is_gone(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-fn pruning_takes_only_what_is_older(store: &dyn Store) -> Outcome<'_> {
+fn pruning_deletes_only_older_responses(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let (alice, bob) = (CallerScope::new("alice"), CallerScope::new("bob"));
         let at_the_limit = response("at the limit", 100);
@@ -102,7 +102,7 @@ fn pruning_takes_only_what_is_older(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-fn a_large_prune_takes_everything(store: &dyn Store) -> Outcome<'_> {
+fn a_large_prune_deletes_everything(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let alice = CallerScope::new("alice");
         for number in 0..1_201 {
@@ -120,23 +120,23 @@ fn a_response_over_the_limit_is_refused(store: &dyn Store) -> Outcome<'_> {
         let alice = CallerScope::new("alice");
         let largest = StoredResponse { body: "x".repeat(MAX_RESPONSE_BYTES), ..response("largest", 1) };
         store.put_response(&alice, largest.clone()).await?;
-        let kept = store.response(&alice, &largest.id).await?;
-        assert_eq!(kept.map(|kept| kept.body.len()), Some(MAX_RESPONSE_BYTES));
+        let stored = store.response(&alice, &largest.id).await?;
+        assert_eq!(stored.map(|stored| stored.body.len()), Some(MAX_RESPONSE_BYTES));
 
         let too_large =
             StoredResponse { body: "x".repeat(MAX_RESPONSE_BYTES + 1), ..response("too large", 1) };
-        let refusal = store.put_response(&alice, too_large).await;
+        let refused = store.put_response(&alice, too_large).await;
         assert!(
-            matches!(&refusal, Err(StoreError::ResponseTooLarge { id, bytes })
+            matches!(&refused, Err(StoreError::ResponseTooLarge { id, bytes })
                 if id.as_str() == "too large" && *bytes == MAX_RESPONSE_BYTES + 1),
-            "{refusal:?}"
+            "{refused:?}"
         );
         assert_eq!(store.response(&alice, &ResponseId::new("too large")).await?, None);
         Ok(())
     })
 }
 
-fn many_writers_lose_nothing(store: &dyn Store) -> Outcome<'_> {
+fn concurrent_writes_are_all_stored(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let alice = CallerScope::new("alice");
         let all: Vec<StoredResponse> =

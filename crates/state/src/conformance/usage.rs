@@ -1,4 +1,4 @@
-//! The battery's cases about usage.
+//! Conformance cases for usage.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::{
 };
 
 pub(super) const CASES: &[Case] = &[
-    nothing_recorded_sums_to_nothing,
-    sums_are_kept_by_caller_and_by_model,
-    a_turn_counts_once,
-    a_batch_of_any_size_is_kept_whole,
+    an_empty_store_has_an_empty_summary,
+    totals_are_grouped_by_caller_and_by_model,
+    a_repeated_record_counts_once,
+    a_batch_of_any_size_is_stored_completely,
     the_largest_numbers_do_not_overflow,
-    a_summary_keeps_the_busiest_groups,
-    pruned_records_no_longer_count,
-    writers_at_the_same_time_lose_nothing,
+    a_summary_contains_the_busiest_groups,
+    pruned_records_are_not_counted,
+    concurrent_writes_are_all_stored,
 ];
 
 type Outcome<'a> = BoxFuture<'a, Result<(), StoreError>>;
 
 const EVER: UnixMillis = UnixMillis(i64::MIN);
 
-fn nothing_recorded_sums_to_nothing(store: &dyn Store) -> Outcome<'_> {
+fn an_empty_store_has_an_empty_summary(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         store.record_usage(&[]).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Caller).await?, []);
@@ -33,7 +33,7 @@ fn nothing_recorded_sums_to_nothing(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-fn sums_are_kept_by_caller_and_by_model(store: &dyn Store) -> Outcome<'_> {
+fn totals_are_grouped_by_caller_and_by_model(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let bob = CallerScope::new("bob");
         let tokens = TokenCount::saturating;
@@ -67,19 +67,19 @@ fn sums_are_kept_by_caller_and_by_model(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-fn a_turn_counts_once(store: &dyn Store) -> Outcome<'_> {
+fn a_repeated_record_counts_once(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         store.record_usage(&[record(1, 1), record(2, 1)]).await?;
         store.record_usage(&[record(2, 1), record(3, 1), record(3, 1)]).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(3, 0)]);
-        // The same turn at another time is another record, in every store.
+        // The key is time and turn id: the same turn at another time is another record.
         store.record_usage(&[record(3, 2)]).await?;
         assert_eq!(store.usage_summary(EVER, UsageGroup::Model).await?, [totals(4, 0)]);
         Ok(())
     })
 }
 
-fn a_batch_of_any_size_is_kept_whole(store: &dyn Store) -> Outcome<'_> {
+fn a_batch_of_any_size_is_stored_completely(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let mut turns = 0;
         for size in [1, 7, 8, 9, 63, 64, 65, 256, 300, 511, 512, 1_200] {
@@ -95,7 +95,7 @@ fn a_batch_of_any_size_is_kept_whole(store: &dyn Store) -> Outcome<'_> {
 fn the_largest_numbers_do_not_overflow(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let most = TokenCount::saturating(u64::MAX);
-        let absurd = |turn| UsageRecord {
+        let largest = |turn| UsageRecord {
             input: most,
             cache_read: most,
             cache_write: most,
@@ -105,7 +105,7 @@ fn the_largest_numbers_do_not_overflow(store: &dyn Store) -> Outcome<'_> {
             first_event: Some(Duration::MAX),
             ..record(turn, i64::MAX)
         };
-        store.record_usage(&(0..100).map(absurd).collect::<Vec<_>>()).await?;
+        store.record_usage(&(0..100).map(largest).collect::<Vec<_>>()).await?;
         let sum = 100 * u64::from(u32::MAX);
         let expected = UsageTotals {
             group: "demo".to_owned(),
@@ -121,7 +121,7 @@ fn the_largest_numbers_do_not_overflow(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-fn a_summary_keeps_the_busiest_groups(store: &dyn Store) -> Outcome<'_> {
+fn a_summary_contains_the_busiest_groups(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let groups = MAX_SUMMARY_ROWS as u128 + 1;
         let of_own_model =
@@ -139,7 +139,7 @@ fn a_summary_keeps_the_busiest_groups(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-fn pruned_records_no_longer_count(store: &dyn Store) -> Outcome<'_> {
+fn pruned_records_are_not_counted(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let records: Vec<_> =
             (0_i32..1_200).map(|turn| record(turn.unsigned_abs().into(), turn.into())).collect();
@@ -151,7 +151,7 @@ fn pruned_records_no_longer_count(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-fn writers_at_the_same_time_lose_nothing(store: &dyn Store) -> Outcome<'_> {
+fn concurrent_writes_are_all_stored(store: &dyn Store) -> Outcome<'_> {
     Box::pin(async move {
         let batch = |writer: u128| (0..10).map(|turn| record(writer * 10 + turn, 1)).collect();
         let batches: Vec<Vec<UsageRecord>> = (0..16).map(batch).collect();
@@ -161,7 +161,7 @@ fn writers_at_the_same_time_lose_nothing(store: &dyn Store) -> Outcome<'_> {
     })
 }
 
-/// What so many of [`record`]'s records sum up to.
+/// The totals of this many of [`record`]'s records.
 fn totals(turns: u64, failures: u64) -> UsageTotals {
     UsageTotals {
         group: "demo".to_owned(),

@@ -1,25 +1,25 @@
-//! Records of turns in plain memory. Bounded: the oldest gives way.
+//! Records of agent turns in plain memory. Bounded: the oldest are evicted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use toolgate_model::PrefixHash;
 
-use crate::{CallerScope, MAX_RECORD_BYTES, SessionId, TurnRecord, UnixMillis};
+use crate::{AgentTurnRecord, CallerScope, MAX_RECORD_BYTES, SessionId, UnixMillis};
 
-/// All steps and replies kept at a time: room for the largest record beside others.
-pub(super) const MAX_RECORD_BYTES_KEPT: usize = 2 * MAX_RECORD_BYTES;
+/// The most bytes of all steps and replies: the largest record and others beside it.
+pub(super) const MAX_TOTAL_RECORD_BYTES: usize = 2 * MAX_RECORD_BYTES;
 
-/// All records kept at a time, however small.
-pub(super) const MAX_TURN_RECORDS_KEPT: usize = 10_000;
+/// The most records, however small.
+pub(super) const MAX_TURN_RECORDS: usize = 10_000;
 
 type RecordKey = (CallerScope, PrefixHash);
 
 #[derive(Debug, Default)]
-pub(super) struct Records {
-    kept: HashMap<RecordKey, KeptRecord>,
+pub(super) struct RecordTable {
+    entries: HashMap<RecordKey, RecordEntry>,
     by_reply: HashMap<RecordKey, PrefixHash>,
-    heads: HashMap<(CallerScope, SessionId), Head>,
-    /// Keys in the order they were put: the first gives way first.
+    heads: HashMap<(CallerScope, SessionId), SessionHead>,
+    /// Keys in the order of insertion: the first is evicted first.
     by_age: BTreeMap<u64, RecordKey>,
     next_age: u64,
     bytes: usize,
@@ -27,28 +27,28 @@ pub(super) struct Records {
 }
 
 #[derive(Debug)]
-struct KeptRecord {
+struct RecordEntry {
     age: u64,
-    record: TurnRecord,
+    record: AgentTurnRecord,
 }
 
 #[derive(Debug)]
-struct Head {
+struct SessionHead {
     age: u64,
     request: PrefixHash,
     at: UnixMillis,
 }
 
-impl Records {
-    pub(super) fn keep(&mut self, scope: &CallerScope, record: TurnRecord) {
+impl RecordTable {
+    pub(super) fn put(&mut self, scope: &CallerScope, record: AgentTurnRecord) {
         let age = self.next_age;
         self.next_age += 1;
         let key = (scope.clone(), record.key);
         if record.is_complete() {
-            let head = Head { age, request: record.key, at: record.at };
+            let head = SessionHead { age, request: record.key, at: record.at };
             self.heads.insert((scope.clone(), record.session.clone()), head);
-            self.forget_the_oldest_heads();
-        } else if self.kept.get(&key).is_some_and(|kept| kept.record.is_complete()) {
+            self.evict_oldest_heads();
+        } else if self.entries.get(&key).is_some_and(|entry| entry.record.is_complete()) {
             return;
         }
         self.remove(&key);
@@ -57,34 +57,34 @@ impl Records {
         }
         self.bytes += record.bytes();
         self.by_age.insert(age, key.clone());
-        self.kept.insert(key, KeptRecord { age, record });
-        self.forget_the_oldest();
+        self.entries.insert(key, RecordEntry { age, record });
+        self.evict_oldest();
     }
 
-    pub(super) fn forget_head(&mut self, scope: &CallerScope, session: &SessionId) {
+    pub(super) fn remove_head(&mut self, scope: &CallerScope, session: &SessionId) {
         self.heads.remove(&(scope.clone(), session.clone()));
     }
 
-    pub(super) fn of(&self, scope: &CallerScope, request: PrefixHash) -> Option<TurnRecord> {
-        self.kept.get(&(scope.clone(), request)).map(|kept| kept.record.clone())
+    pub(super) fn get(&self, scope: &CallerScope, request: PrefixHash) -> Option<AgentTurnRecord> {
+        self.entries.get(&(scope.clone(), request)).map(|entry| entry.record.clone())
     }
 
-    pub(super) fn after_each(&self, scope: &CallerScope, replies: &[PrefixHash]) -> Vec<TurnRecord> {
+    pub(super) fn after_each(&self, scope: &CallerScope, replies: &[PrefixHash]) -> Vec<AgentTurnRecord> {
         let mut seen = HashSet::new();
         let request = |reply: &PrefixHash| self.by_reply.get(&(scope.clone(), *reply)).copied();
         let requests = replies.iter().filter(|reply| seen.insert(**reply)).filter_map(request);
-        requests.filter_map(|request| self.of(scope, request)).collect()
+        requests.filter_map(|request| self.get(scope, request)).collect()
     }
 
-    pub(super) fn head(&self, scope: &CallerScope, session: &SessionId) -> Option<TurnRecord> {
+    pub(super) fn head(&self, scope: &CallerScope, session: &SessionId) -> Option<AgentTurnRecord> {
         let head = self.heads.get(&(scope.clone(), session.clone()))?;
-        self.of(scope, head.request)
+        self.get(scope, head.request)
     }
 
     pub(super) fn prune(&mut self, older_than: UnixMillis) -> u64 {
-        let is_old = |kept: &KeptRecord| kept.record.at < older_than;
+        let is_old = |entry: &RecordEntry| entry.record.at < older_than;
         let old: Vec<RecordKey> =
-            self.kept.iter().filter(|(_, kept)| is_old(kept)).map(|(key, _)| key.clone()).collect();
+            self.entries.iter().filter(|(_, entry)| is_old(entry)).map(|(key, _)| key.clone()).collect();
         for key in &old {
             self.remove(key);
         }
@@ -97,32 +97,32 @@ impl Records {
         self.bytes
     }
 
-    fn forget_the_oldest(&mut self) {
-        while self.bytes > MAX_RECORD_BYTES_KEPT || self.kept.len() > MAX_TURN_RECORDS_KEPT {
+    fn evict_oldest(&mut self) {
+        while self.bytes > MAX_TOTAL_RECORD_BYTES || self.entries.len() > MAX_TURN_RECORDS {
             let Some((_, oldest)) = self.by_age.pop_first() else { return };
             self.remove(&oldest);
             if !self.warned {
                 self.warned = true;
                 tracing::warn!(
-                    "the memory store is full: from now on the oldest records of turns are forgotten"
+                    "the memory store is full: the oldest records of agent turns are evicted from now on"
                 );
             }
         }
     }
 
-    /// Half of them at once, so that looking for the oldest costs little each time.
-    fn forget_the_oldest_heads(&mut self) {
-        if self.heads.len() <= MAX_TURN_RECORDS_KEPT {
+    /// Evicts half of the heads at once, so that the search for the oldest is rare.
+    fn evict_oldest_heads(&mut self) {
+        if self.heads.len() <= MAX_TURN_RECORDS {
             return;
         }
         let mut ages: Vec<u64> = self.heads.values().map(|head| head.age).collect();
         let middle = ages.len() / 2;
-        let (_, oldest_kept, _) = ages.select_nth_unstable(middle);
-        self.heads.retain(|_, head| head.age >= *oldest_kept);
+        let (_, oldest_left, _) = ages.select_nth_unstable(middle);
+        self.heads.retain(|_, head| head.age >= *oldest_left);
     }
 
-    fn remove(&mut self, key: &RecordKey) -> Option<TurnRecord> {
-        let KeptRecord { age, record } = self.kept.remove(key)?;
+    fn remove(&mut self, key: &RecordKey) -> Option<AgentTurnRecord> {
+        let RecordEntry { age, record } = self.entries.remove(key)?;
         self.by_age.remove(&age);
         self.bytes -= record.bytes();
         if let Some(after) = record.after {

@@ -1,4 +1,4 @@
-//! Making the database file and its folder, readable by their owner only.
+//! Creates the database file and its folder, accessible by their owner only.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::ErrorKind;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::StoreError;
 
-/// Makes the folder and an empty file where they are missing; what exists keeps its permissions.
+/// Creates the folder and an empty file if they are missing. Existing ones keep their permissions.
 ///
 /// SQLite gives the files beside the database (`-wal`, `-shm`) the permissions of the database.
 pub(super) fn create_if_missing(path: &Path) -> Result<(), StoreError> {
@@ -18,13 +18,13 @@ pub(super) fn create_if_missing(path: &Path) -> Result<(), StoreError> {
         builder.create(folder).map_err(unreachable_at(folder))?;
     }
     let mut options = OpenOptions::new();
-    // Only ever a new file: closing one that SQLite has open in this process would drop its locks.
+    // Only a new file is opened: closing a file that SQLite has open in this process would drop SQLite's locks.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
         Ok(_new_file) => Ok(()),
-        // A file that may only be read is found out when something is written.
+        // A read-only file is detected by the first write.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_file() => Ok(()),
         Err(error) => Err(unreachable_at(path)(error)),
     }

@@ -1,4 +1,4 @@
-//! Records of turns in SQL that Postgres reads as well.
+//! Records of agent turns, in SQL that Postgres accepts as well.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,13 +10,13 @@ use toolgate_model::{JsonText, PrefixHash};
 
 use super::SqliteStore;
 use crate::record::too_large;
-use crate::{CallerScope, RecordStore, SessionId, StoreError, TurnRecord, UnixMillis};
+use crate::{AgentTurnRecord, CallerScope, RecordStore, SessionId, StoreError, UnixMillis};
 
-const KEEPING: &str = "keeping the record of a turn";
-const READING: &str = "reading the records of a conversation";
-const PRUNING: &str = "pruning old records";
+const WRITING: &str = "storing a turn of an agent";
+const READING: &str = "reading turns of an agent";
+const PRUNING: &str = "pruning old turns of agents";
 
-const KEEP: &str = "
+const PUT: &str = "
     INSERT INTO turn_records (caller, request_hash, after_hash, session, steps, reply, at_ms)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (caller, request_hash) DO UPDATE SET
@@ -33,7 +33,7 @@ const SET_HEAD: &str = "
         request_hash = excluded.request_hash,
         at_ms = excluded.at_ms";
 
-const FORGET_HEAD: &str = "DELETE FROM session_heads WHERE caller = $1 AND session = $2";
+const DELETE_HEAD: &str = "DELETE FROM session_heads WHERE caller = $1 AND session = $2";
 
 const FIND: &str = "
     SELECT request_hash, after_hash, session, steps, reply, at_ms FROM turn_records
@@ -52,7 +52,7 @@ const PRUNE_HEADS: &str = "
     DELETE FROM session_heads WHERE (caller, session) IN
         (SELECT caller, session FROM session_heads WHERE at_ms < $1 LIMIT $2)";
 
-/// Hashes that one statement looks up: a whole conversation but for very long ones.
+/// Hashes per statement: enough for all but very long conversations.
 const HASHES_PER_QUERY: usize = 256;
 
 static FIND_AFTER: LazyLock<String> = LazyLock::new(|| {
@@ -65,39 +65,39 @@ static FIND_AFTER: LazyLock<String> = LazyLock::new(|| {
 });
 
 impl RecordStore for SqliteStore {
-    fn keep_record<'a>(
+    fn put_record<'a>(
         &'a self,
         scope: &'a CallerScope,
-        record: TurnRecord,
+        record: AgentTurnRecord,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            if let Some(refusal) = too_large(&record) {
+            if let Some(error) = too_large(&record) {
                 if record.is_complete() {
-                    self.forget_head(scope, &record.session).await?;
+                    self.delete_head(scope, &record.session).await?;
                 }
-                return Err(refusal);
+                return Err(error);
             }
-            let mut connection = self.writes.acquire().await.map_err(self.failed(KEEPING))?;
-            let outcome = keep(&mut connection, scope, record).await;
-            self.give_back(connection, outcome).map_err(self.failed(KEEPING))
+            let mut connection = self.writes.acquire().await.map_err(self.failed(WRITING))?;
+            let outcome = put(&mut connection, scope, record).await;
+            self.release(connection, outcome).map_err(self.failed(WRITING))
         })
     }
 
-    fn record_of<'a>(
+    fn record_for_request<'a>(
         &'a self,
         scope: &'a CallerScope,
         request: PrefixHash,
-    ) -> BoxFuture<'a, Result<Option<TurnRecord>, StoreError>> {
-        Box::pin(
-            async move { self.one(FIND, scope, request.to_string()).await.map_err(self.failed(READING)) },
-        )
+    ) -> BoxFuture<'a, Result<Option<AgentTurnRecord>, StoreError>> {
+        Box::pin(async move {
+            self.find_one(FIND, scope, request.to_string()).await.map_err(self.failed(READING))
+        })
     }
 
     fn records_after<'a>(
         &'a self,
         scope: &'a CallerScope,
         replies: &'a [PrefixHash],
-    ) -> BoxFuture<'a, Result<Vec<TurnRecord>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Vec<AgentTurnRecord>, StoreError>> {
         Box::pin(async move { self.after(scope, replies).await.map_err(self.failed(READING)) })
     }
 
@@ -105,15 +105,15 @@ impl RecordStore for SqliteStore {
         &'a self,
         scope: &'a CallerScope,
         session: &'a SessionId,
-    ) -> BoxFuture<'a, Result<Option<TurnRecord>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<AgentTurnRecord>, StoreError>> {
         Box::pin(async move {
-            self.one(FIND_HEAD, scope, session.to_string()).await.map_err(self.failed(READING))
+            self.find_one(FIND_HEAD, scope, session.to_string()).await.map_err(self.failed(READING))
         })
     }
 
     fn prune_records(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(async move {
-            // A head without its record finds nothing, so the order does not matter after a crash in between.
+            // A head without its record is not found, so a crash between the two statements does no harm.
             self.prune(PRUNE_HEADS, older_than, PRUNING).await?;
             self.prune(PRUNE, older_than, PRUNING).await
         })
@@ -121,18 +121,18 @@ impl RecordStore for SqliteStore {
 }
 
 impl SqliteStore {
-    async fn forget_head(&self, scope: &CallerScope, session: &SessionId) -> Result<(), StoreError> {
-        let forget = sqlx::query(FORGET_HEAD).bind(scope.as_str()).bind(session.as_str());
-        forget.execute(&self.writes).await.map_err(self.failed(KEEPING))?;
+    async fn delete_head(&self, scope: &CallerScope, session: &SessionId) -> Result<(), StoreError> {
+        let delete = sqlx::query(DELETE_HEAD).bind(scope.as_str()).bind(session.as_str());
+        delete.execute(&self.writes).await.map_err(self.failed(WRITING))?;
         Ok(())
     }
 
-    async fn one(
+    async fn find_one(
         &self,
         sql: &'static str,
         scope: &CallerScope,
         name: String,
-    ) -> Result<Option<TurnRecord>, sqlx::Error> {
+    ) -> Result<Option<AgentTurnRecord>, sqlx::Error> {
         let row = sqlx::query(sql).bind(scope.as_str()).bind(name).fetch_optional(&self.reads).await?;
         row.as_ref().map(read_row).transpose()
     }
@@ -141,10 +141,10 @@ impl SqliteStore {
         &self,
         scope: &CallerScope,
         replies: &[PrefixHash],
-    ) -> Result<Vec<TurnRecord>, sqlx::Error> {
-        let mut found: HashMap<PrefixHash, TurnRecord> = HashMap::new();
+    ) -> Result<Vec<AgentTurnRecord>, sqlx::Error> {
+        let mut found: HashMap<PrefixHash, AgentTurnRecord> = HashMap::new();
         for chunk in replies.chunks(HASHES_PER_QUERY) {
-            // One statement for every number of hashes: the places left over repeat the last one.
+            // One prepared statement for any number of hashes: unused parameters repeat the last hash.
             let last = chunk.last().into_iter().cycle();
             let hashes = chunk.iter().chain(last).take(HASHES_PER_QUERY);
             let query = hashes.fold(sqlx::query(FIND_AFTER.as_str()).bind(scope.as_str()), |query, hash| {
@@ -159,16 +159,16 @@ impl SqliteStore {
     }
 }
 
-async fn keep(
+async fn put(
     connection: &mut SqliteConnection,
     scope: &CallerScope,
-    record: TurnRecord,
+    record: AgentTurnRecord,
 ) -> Result<(), sqlx::Error> {
     let is_complete = record.is_complete();
-    let TurnRecord { key, after, session, steps, reply, at } = record;
+    let AgentTurnRecord { key, after, session, steps, reply, at } = record;
     let key = key.to_string();
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    sqlx::query(KEEP)
+    sqlx::query(PUT)
         .bind(scope.as_str())
         .bind(&key)
         .bind(after.map(|hash| hash.to_string()))
@@ -190,10 +190,10 @@ async fn keep(
     transaction.commit().await
 }
 
-fn read_row(row: &SqliteRow) -> Result<TurnRecord, sqlx::Error> {
+fn read_row(row: &SqliteRow) -> Result<AgentTurnRecord, sqlx::Error> {
     let after: Option<String> = row.try_get("after_hash")?;
     let reply: Option<String> = row.try_get("reply")?;
-    Ok(TurnRecord {
+    Ok(AgentTurnRecord {
         key: hash("request_hash", &row.try_get::<String, _>("request_hash")?)?,
         after: after.map(|text| hash("after_hash", &text)).transpose()?,
         session: SessionId::parse(row.try_get("session")?)
@@ -205,7 +205,7 @@ fn read_row(row: &SqliteRow) -> Result<TurnRecord, sqlx::Error> {
 }
 
 fn hash(column: &str, text: &str) -> Result<PrefixHash, sqlx::Error> {
-    PrefixHash::from_hex(text).ok_or_else(|| undecodable(column, "no hash in hex".into()))
+    PrefixHash::from_hex(text).ok_or_else(|| undecodable(column, "not a hexadecimal hash".into()))
 }
 
 fn json(column: &str, text: &str) -> Result<JsonText, sqlx::Error> {

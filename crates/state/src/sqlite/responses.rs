@@ -1,4 +1,4 @@
-//! Responses in SQL that Postgres reads as well.
+//! Stored responses, in SQL that Postgres accepts as well.
 
 use futures_util::future::BoxFuture;
 use sqlx::Row;
@@ -90,12 +90,12 @@ impl ResponseStore for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Runs a statement that deletes up to [`ROWS_PER_PRUNE`] rows until it finds no more.
+    /// Repeats a statement that deletes up to [`ROWS_PER_PRUNE`] rows until none is left.
     pub(super) async fn prune(
         &self,
         sql: &'static str,
         older_than: UnixMillis,
-        doing: &'static str,
+        operation: &'static str,
     ) -> Result<u64, StoreError> {
         let mut pruned = 0;
         loop {
@@ -104,7 +104,7 @@ impl SqliteStore {
                 .bind(ROWS_PER_PRUNE)
                 .execute(&self.writes)
                 .await
-                .map_err(self.failed(doing))?;
+                .map_err(self.failed(operation))?;
             match done.rows_affected() {
                 0 => return Ok(pruned),
                 some => pruned += some,

@@ -1,4 +1,4 @@
-//! Whose file it is, and bringing its tables up to date: done once, when the store is opened.
+//! Checks the owner of the database file and migrates its schema when the store is opened.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use sqlx::{Connection, SqlSafeStr, SqliteConnection};
 use tokio::time::sleep;
 
 use super::SqliteStore;
-use super::trouble::Trouble;
+use super::failure::FailureKind;
 use crate::StoreError;
 
-const DOING: &str = "opening the store";
+const OPENING: &str = "opening the store";
 
-/// Marks a database as toolgate's: the letters `tgat`, in the field SQLite has for this.
+/// Marks a database as toolgate's: `tgat` in SQLite's field for this.
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"tgat");
 pub(super) const SET_APPLICATION_ID: &str = "PRAGMA application_id = 1952932212";
 
-/// Together as long as the wait for any other lock.
+/// Together as long as the busy timeout.
 const WAL_ATTEMPTS: u32 = 100;
 const WAL_RETRY_AFTER: Duration = Duration::from_millis(50);
 
@@ -31,19 +31,19 @@ pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     ])
 });
 
-/// Checks that the database is ours or empty, and makes or updates the tables.
+/// Checks that the database is toolgate's or empty, and runs the migrations.
 pub(super) async fn prepare(store: &SqliteStore) -> Result<(), StoreError> {
-    let mut connection = store.writes.acquire().await.map_err(store.failed(DOING))?;
-    // All in one transaction that locks out other writers from its beginning: gateways that start together
-    // on one file take turns, and a refusal or failure leaves the file as it was.
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(store.failed(DOING))?;
+    let mut connection = store.writes.acquire().await.map_err(store.failed(OPENING))?;
+    // One transaction, with the write lock from its start: gateways that start on the same file wait for each other, and
+    // an error leaves the file unchanged.
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(store.failed(OPENING))?;
     refuse_foreign(store, &mut transaction).await?;
-    sqlx::query(SET_APPLICATION_ID).execute(&mut *transaction).await.map_err(store.failed(DOING))?;
+    sqlx::query(SET_APPLICATION_ID).execute(&mut *transaction).await.map_err(store.failed(OPENING))?;
     MIGRATIONS
         .run_direct(None, &mut *transaction, false)
         .await
         .map_err(|error| migration_failed(store, error))?;
-    transaction.commit().await.map_err(store.failed(DOING))?;
+    transaction.commit().await.map_err(store.failed(OPENING))?;
     switch_to_wal(store, &mut connection).await
 }
 
@@ -51,23 +51,23 @@ async fn refuse_foreign(store: &SqliteStore, connection: &mut SqliteConnection) 
     let owner: i32 = sqlx::query_scalar("PRAGMA application_id")
         .fetch_one(&mut *connection)
         .await
-        .map_err(store.failed(DOING))?;
+        .map_err(store.failed(OPENING))?;
     if owner == APPLICATION_ID {
         return Ok(());
     }
     let tables: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM sqlite_master")
         .fetch_one(connection)
         .await
-        .map_err(store.failed(DOING))?;
+        .map_err(store.failed(OPENING))?;
     if owner == 0 && tables == 0 {
         return Ok(());
     }
-    Err(StoreError::Foreign { place: store.place.clone() })
+    Err(StoreError::Foreign { location: store.location.clone() })
 }
 
-/// WAL mode is a property of the file and stays, so only the first opening changes anything.
+/// WAL mode is stored in the file, so only the first call changes it.
 ///
-/// The change needs the file for itself and SQLite does not wait for that, so the waiting is done here.
+/// The change needs an exclusive lock. SQLite's busy timeout does not apply to it, so this retries.
 async fn switch_to_wal(store: &SqliteStore, connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let mut attempts = 0;
     loop {
@@ -75,30 +75,30 @@ async fn switch_to_wal(store: &SqliteStore, connection: &mut SqliteConnection) -
         let switched = sqlx::query("PRAGMA journal_mode = WAL").execute(&mut *connection).await;
         match switched {
             Ok(_) => return Ok(()),
-            Err(error) if Trouble::of(&error) == Trouble::Busy && attempts < WAL_ATTEMPTS => {
+            Err(error) if FailureKind::of(&error) == FailureKind::Busy && attempts < WAL_ATTEMPTS => {
                 sleep(WAL_RETRY_AFTER).await;
             }
-            Err(error) => return Err(store.failed(DOING)(error)),
+            Err(error) => return Err(store.failed(OPENING)(error)),
         }
     }
 }
 
 fn migration_failed(store: &SqliteStore, error: MigrateError) -> StoreError {
-    let place = store.place.clone();
+    let location = store.location.clone();
     if let MigrateError::VersionMissing(found) = error {
         let known = MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default();
-        return StoreError::NewerSchema { place, found, known };
+        return StoreError::NewerSchema { location, found, known };
     }
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = &error else {
-        return StoreError::Migration { place, source: Box::new(error) };
+        return StoreError::Migration { location, source: Box::new(error) };
     };
-    match Trouble::of(cause) {
-        Trouble::Other => StoreError::Migration { place, source: Box::new(error) },
-        known @ (Trouble::NotSqlite
-        | Trouble::Damaged
-        | Trouble::Full
-        | Trouble::ReadOnly
-        | Trouble::Busy) => known.into_error(DOING, &place, Box::new(error)),
+    match FailureKind::of(cause) {
+        FailureKind::Other => StoreError::Migration { location, source: Box::new(error) },
+        known @ (FailureKind::NotSqlite
+        | FailureKind::Damaged
+        | FailureKind::Full
+        | FailureKind::ReadOnly
+        | FailureKind::Busy) => known.into_error(OPENING, &location, Box::new(error)),
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_in_the_statement_is_the_mark_that_is_checked() {
+    fn the_statement_sets_the_application_id_that_is_checked() {
         assert!(SET_APPLICATION_ID.ends_with(&format!(" {APPLICATION_ID}")));
     }
 }

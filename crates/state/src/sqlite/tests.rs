@@ -1,4 +1,4 @@
-//! What is special to SQLite: files. The rest is in the battery.
+//! SQLite files. Everything else is in the conformance suite.
 
 use std::error::Error as StdError;
 use std::fs;
@@ -16,9 +16,9 @@ use crate::{
     StoredResponse, UnixMillis, UsageGroup, UsageStore, open,
 };
 
-pub(super) struct Folder(TempDir);
+pub(super) struct TestFolder(TempDir);
 
-impl Folder {
+impl TestFolder {
     pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -28,12 +28,12 @@ impl Folder {
     }
 }
 
-/// A plain connection, as another program would have it.
-pub(super) async fn stranger(path: &Path) -> SqliteConnection {
+/// A connection without toolgate's settings, as another program would open it.
+pub(super) async fn plain_connection(path: &Path) -> SqliteConnection {
     SqliteConnectOptions::new().filename(path).create_if_missing(true).connect().await.unwrap()
 }
 
-async fn refusal(path: &Path) -> StoreError {
+async fn open_error(path: &Path) -> StoreError {
     SqliteStore::at(path).await.unwrap_err()
 }
 
@@ -42,8 +42,8 @@ fn alice() -> CallerScope {
 }
 
 #[tokio::test]
-async fn the_battery_holds_in_a_file() {
-    let folder = Folder::new();
+async fn the_conformance_suite_passes_in_a_file() {
+    let folder = TestFolder::new();
     let files = std::cell::Cell::new(0);
     conformance::run(|| {
         files.set(files.get() + 1);
@@ -55,13 +55,13 @@ async fn the_battery_holds_in_a_file() {
 }
 
 #[tokio::test]
-async fn the_battery_holds_in_memory() {
+async fn the_conformance_suite_passes_in_memory() {
     conformance::run(|| open(&StoreUrl::SqliteMemory)).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_was_written_is_there_after_reopening() {
-    let folder = Folder::new();
+async fn data_survives_closing_and_reopening() {
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
     store.record_usage(&[record(1, 1)]).await.unwrap();
@@ -69,15 +69,15 @@ async fn what_was_written_is_there_after_reopening() {
     store.close().await;
 
     let again = SqliteStore::at(&folder.file()).await.unwrap();
-    let kept = again.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
-    assert_eq!(kept, Some(response("resp_1", 1)));
+    let stored = again.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
+    assert_eq!(stored, Some(response("resp_1", 1)));
     assert_eq!(again.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap(), sums);
 }
 
 #[tokio::test]
-async fn a_file_copied_from_under_a_living_store_has_all_that_was_acknowledged() {
-    // What is on disk now is what a killed process would leave behind.
-    let (folder, copy) = (Folder::new(), Folder::new());
+async fn acknowledged_writes_survive_a_crash() {
+    // A copy of the open files is what a killed process would leave behind.
+    let (folder, copy) = (TestFolder::new(), TestFolder::new());
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
     for entry in fs::read_dir(folder.0.path()).unwrap() {
@@ -85,13 +85,13 @@ async fn a_file_copied_from_under_a_living_store_has_all_that_was_acknowledged()
         fs::copy(&path, copy.0.path().join(path.file_name().unwrap())).unwrap();
     }
     let after_the_crash = SqliteStore::at(&copy.file()).await.unwrap();
-    let kept = after_the_crash.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
-    assert_eq!(kept, Some(response("resp_1", 1)));
+    let stored = after_the_crash.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
+    assert_eq!(stored, Some(response("resp_1", 1)));
 }
 
 #[tokio::test]
-async fn two_handles_may_open_and_write_one_file_together() {
-    let folder = Folder::new();
+async fn two_stores_can_open_and_write_one_file() {
+    let folder = TestFolder::new();
     let path = folder.file();
     let (one, two) = try_join(SqliteStore::at(&path), SqliteStore::at(&path)).await.unwrap();
     let handles = [Arc::new(one), Arc::new(two)];
@@ -114,8 +114,8 @@ async fn two_handles_may_open_and_write_one_file_together() {
 }
 
 #[tokio::test]
-async fn the_file_is_in_wal_mode_and_one_connection_writes_while_one_reads() {
-    let folder = Folder::new();
+async fn the_file_is_in_wal_mode_with_one_writing_and_one_reading_connection() {
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     let batches: Vec<_> = (0..20).map(|number| [record(number, 1)]).collect();
     try_join_all(batches.iter().map(|batch| store.record_usage(batch))).await.unwrap();
@@ -128,32 +128,32 @@ async fn the_file_is_in_wal_mode_and_one_connection_writes_while_one_reads() {
 }
 
 #[tokio::test]
-async fn the_connection_that_reads_refuses_to_write() {
-    let folder = Folder::new();
+async fn the_reading_connection_rejects_writes() {
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     let error = sqlx::query("DELETE FROM responses").execute(&store.reads).await.unwrap_err();
-    assert_eq!(Trouble::of(&error), Trouble::ReadOnly, "{error:?}");
+    assert_eq!(FailureKind::of(&error), FailureKind::ReadOnly, "{error:?}");
 }
 
 #[tokio::test]
-async fn a_read_sees_every_write_that_ended_before_it() {
-    let folder = Folder::new();
+async fn a_read_sees_every_completed_write() {
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     for number in 0..50 {
         let id = format!("resp_{number}");
         store.put_response(&alice(), response(&id, 1)).await.unwrap();
-        let kept = store.response(&alice(), &ResponseId::new(id.as_str())).await.unwrap();
-        assert_eq!(kept, Some(response(&id, 1)));
+        let stored = store.response(&alice(), &ResponseId::new(id.as_str())).await.unwrap();
+        assert_eq!(stored, Some(response(&id, 1)));
     }
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn new_files_and_folders_are_for_the_owner_only() {
+async fn new_files_and_folders_are_accessible_by_the_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
 
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let path = folder.0.path().join("new/deep/toolgate.db");
     let store = SqliteStore::at(&path).await.unwrap();
     store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
@@ -164,28 +164,31 @@ async fn new_files_and_folders_are_for_the_owner_only() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_refused_and_kept() {
-    let folder = Folder::new();
+async fn a_file_that_is_not_a_database_is_refused_and_not_changed() {
+    let folder = TestFolder::new();
     for text in ["dear diary", &"dear diary\n".repeat(1_000)] {
         fs::write(folder.file(), text).unwrap();
-        let error = refusal(&folder.file()).await;
+        let error = open_error(&folder.file()).await;
         assert!(matches!(error, StoreError::NotSqlite { .. }), "{error:?}");
-        assert!(error.to_string().contains("is not an SQLite database; name another file"), "{error}");
+        assert!(
+            error.to_string().contains("is not an SQLite database; set `store` to another file"),
+            "{error}"
+        );
         assert!(error.source().is_some());
         assert_eq!(fs::read_to_string(folder.file()).unwrap(), text);
     }
 }
 
 #[tokio::test]
-async fn the_database_of_another_program_is_refused_and_kept() {
-    let folder = Folder::new();
+async fn the_database_of_another_program_is_refused_and_not_changed() {
+    let folder = TestFolder::new();
     for theirs in ["CREATE TABLE bookmarks (url TEXT)", "PRAGMA application_id = 7"] {
-        let mut connection = stranger(&folder.file()).await;
+        let mut connection = plain_connection(&folder.file()).await;
         sqlx::query(theirs).execute(&mut connection).await.unwrap();
         connection.close().await.unwrap();
         let before = fs::read(folder.file()).unwrap();
 
-        let error = refusal(&folder.file()).await;
+        let error = open_error(&folder.file()).await;
         assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
         assert_eq!(fs::read(folder.file()).unwrap(), before);
         fs::remove_file(folder.file()).unwrap();
@@ -193,10 +196,10 @@ async fn the_database_of_another_program_is_refused_and_kept() {
 }
 
 #[tokio::test]
-async fn a_schema_newer_than_the_program_is_refused() {
-    let folder = Folder::new();
+async fn a_newer_schema_is_refused() {
+    let folder = TestFolder::new();
     SqliteStore::at(&folder.file()).await.unwrap().close().await;
-    let mut connection = stranger(&folder.file()).await;
+    let mut connection = plain_connection(&folder.file()).await;
     sqlx::query(
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
         VALUES (9000, 'from the future', TRUE, x'00', 1)",
@@ -205,15 +208,15 @@ async fn a_schema_newer_than_the_program_is_refused() {
     .await
     .unwrap();
 
-    let error = refusal(&folder.file()).await;
+    let error = open_error(&folder.file()).await;
     assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 4, .. }), "{error:?}");
     assert!(error.to_string().contains("install a newer toolgate"), "{error}");
 }
 
 #[tokio::test]
-async fn a_file_of_an_earlier_version_is_brought_up_to_date_and_keeps_what_it_holds() {
-    let folder = Folder::new();
-    let mut earlier = stranger(&folder.file()).await;
+async fn a_file_of_an_earlier_version_is_migrated_with_its_data() {
+    let folder = TestFolder::new();
+    let mut earlier = plain_connection(&folder.file()).await;
     let first =
         sqlx::migrate::Migrator::with_migrations(schema::MIGRATIONS.iter().take(1).cloned().collect());
     sqlx::query(schema::SET_APPLICATION_ID).execute(&mut earlier).await.unwrap();
@@ -227,31 +230,31 @@ async fn a_file_of_an_earlier_version_is_brought_up_to_date_and_keeps_what_it_ho
     earlier.close().await.unwrap();
 
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    let kept = store.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
-    assert_eq!(kept, Some(response("resp_1", 1)));
+    let stored = store.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
+    assert_eq!(stored, Some(response("resp_1", 1)));
     assert_eq!(store.prune_records(UnixMillis(i64::MAX)).await.unwrap(), 0);
 }
 
 #[tokio::test]
-async fn a_schema_that_differs_from_its_version_is_refused() {
-    let folder = Folder::new();
+async fn a_schema_with_a_wrong_checksum_is_refused() {
+    let folder = TestFolder::new();
     SqliteStore::at(&folder.file()).await.unwrap().close().await;
-    let mut connection = stranger(&folder.file()).await;
+    let mut connection = plain_connection(&folder.file()).await;
     sqlx::query("UPDATE _sqlx_migrations SET checksum = x'00'").execute(&mut connection).await.unwrap();
 
-    let error = refusal(&folder.file()).await;
+    let error = open_error(&folder.file()).await;
     assert!(matches!(error, StoreError::Migration { .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_reported_as_such() {
-    let folder = Folder::new();
+async fn a_damaged_file_is_reported_as_damaged() {
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     for number in 0..200 {
         store.put_response(&alice(), response(&format!("resp_{number}"), number)).await.unwrap();
     }
     store.close().await;
-    // The first page, with the schema, stays; every other page becomes noise.
+    // Overwrite every page but the first, which contains the schema.
     let mut bytes = fs::read(folder.file()).unwrap();
     bytes[4096..].fill(0xa5);
     fs::write(folder.file(), bytes).unwrap();
@@ -265,8 +268,8 @@ async fn a_damaged_file_is_reported_as_such() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
-    let folder = Folder::new();
+async fn a_full_disk_is_an_error_that_loses_no_data_and_is_temporary() {
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.close().await;
     let options = connection_options().filename(folder.file()).pragma("max_page_count", "64");
@@ -278,13 +281,13 @@ async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "storing a response: no space is left for a small disk; free some on that disk and try again"
+        "storing a response: no space left for a small disk; free disk space and try again"
     );
     let many: Vec<_> = (0..10_000).map(|turn| record(turn, 1)).collect();
     let error = store.record_usage(&many).await.unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
 
-    // All or nothing, and the store goes on.
+    // The failed writes left nothing behind, and the store works again.
     assert_eq!(store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap(), []);
     assert_eq!(store.response(&alice(), &large.id).await.unwrap(), None);
     assert_eq!(store.delete_response(&alice(), &ResponseId::new("resp_1")).await.unwrap(), Deletion::Deleted);
@@ -292,11 +295,11 @@ async fn a_full_disk_is_an_error_that_keeps_what_was_there_and_passes() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_sqlite_ended_by_itself_spoils_no_other() {
-    let folder = Folder::new();
+async fn transactions_work_after_sqlite_rolled_one_back_by_itself() {
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    let mut other = stranger(&folder.file()).await;
-    // What a full disk does at the end of a transaction, without a disk to fill.
+    let mut other = plain_connection(&folder.file()).await;
+    // Rolls back as a full disk does.
     for (table, number) in [("usage_records", 1), ("turn_records", 2)] {
         let trap = format!(
             "CREATE TRIGGER trap{number} BEFORE INSERT ON {table} BEGIN SELECT RAISE(ROLLBACK, 'full'); END"
@@ -306,61 +309,62 @@ async fn a_transaction_that_sqlite_ended_by_itself_spoils_no_other() {
     let turn = || conformance::turn_record(1, "s", 1);
     for _ in 0..3 {
         store.record_usage(&[record(1, 1)]).await.unwrap_err();
-        store.keep_record(&alice(), turn()).await.unwrap_err();
+        store.put_record(&alice(), turn()).await.unwrap_err();
     }
     for trap in ["DROP TRIGGER trap1", "DROP TRIGGER trap2"] {
         sqlx::query(trap).execute(&mut other).await.unwrap();
     }
     for _ in 0..3 {
         store.record_usage(&[record(1, 1)]).await.unwrap();
-        store.keep_record(&alice(), turn()).await.unwrap();
+        store.put_record(&alice(), turn()).await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn a_database_that_stays_locked_is_reported_as_busy() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
-    let mut other = stranger(&folder.file()).await;
+    let mut other = plain_connection(&folder.file()).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
 
     let impatient = connection_options().filename(folder.file()).busy_timeout(Duration::ZERO);
     let error = SqliteStore::connect(impatient, Medium::File, "a locked file".to_owned()).await.unwrap_err();
     assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
-    // Who reads need not wait for who writes.
+    // Reads do not wait for the write lock.
     assert!(store.response(&alice(), &ResponseId::new("resp_1")).await.unwrap().is_some());
     lock.rollback().await.unwrap();
     store.put_response(&alice(), response("resp_2", 1)).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_made_is_named() {
-    let folder = Folder::new();
+async fn a_path_that_cannot_be_created_is_named() {
+    let folder = TestFolder::new();
     fs::write(folder.file(), "a file, not a folder").unwrap();
-    let error = refusal(&folder.file().join("toolgate.db")).await;
+    let error = open_error(&folder.file().join("toolgate.db")).await;
     assert!(matches!(&error, StoreError::Unreachable { path, .. } if *path == folder.file()), "{error:?}");
 
-    let error = refusal(folder.0.path()).await;
+    let error = open_error(folder.0.path()).await;
     assert!(matches!(&error, StoreError::Unreachable { path, .. } if path == folder.0.path()), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_closed_store_answers_with_an_error() {
+async fn a_closed_store_returns_errors() {
     let store = SqliteStore::in_memory().await.unwrap();
     store.close().await;
     let error = store.put_response(&alice(), response("resp_1", 1)).await.unwrap_err();
-    assert!(matches!(error, StoreError::Failed { doing: "storing a response", .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Failed { operation: "storing a response", .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_be_written_says_so() {
-    let folder = Folder::new();
+async fn check_writable_fails_for_a_read_only_and_for_a_closed_store() {
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.check_writable().await.unwrap();
     let options = connection_options().filename(folder.file()).read_only(true);
     let (writes, reads) = (one_connection(options.clone()), one_connection(options));
-    let read_only = SqliteStore { writes, reads, medium: Medium::File, place: "a read-only file".to_owned() };
+    let read_only =
+        SqliteStore { writes, reads, medium: Medium::File, location: "a read-only file".to_owned() };
     let error = read_only.check_writable().await.unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
 
@@ -370,8 +374,8 @@ async fn a_store_that_cannot_be_written_says_so() {
 }
 
 #[tokio::test]
-async fn checking_that_a_store_can_be_written_changes_nothing() {
-    let folder = Folder::new();
+async fn check_writable_changes_nothing() {
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
     for _ in 0..3 {
@@ -384,14 +388,14 @@ async fn checking_that_a_store_can_be_written_changes_nothing() {
 
 #[tokio::test]
 async fn the_write_ahead_file_shrinks_after_a_large_write() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     let large = StoredResponse { body: "x".repeat(MAX_RESPONSE_BYTES), ..response("large", 1) };
     store.put_response(&alice(), large).await.unwrap();
-    // The file is cut when writing starts over at its beginning, which the second write after it does.
+    // The file is truncated when writing restarts at its beginning, which the second write after this one does.
     for number in 0..3 {
         store.put_response(&alice(), response(&format!("resp_{number}"), 1)).await.unwrap();
     }
     let bytes = fs::metadata(folder.file().with_extension("db-wal")).unwrap().len();
-    assert!(bytes <= WAL_BYTES_KEPT.parse().unwrap(), "{bytes}");
+    assert!(bytes <= MAX_WAL_BYTES.parse().unwrap(), "{bytes}");
 }

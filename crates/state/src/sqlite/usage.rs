@@ -51,7 +51,7 @@ impl UsageStore for SqliteStore {
         Box::pin(async move {
             let mut connection = self.writes.acquire().await.map_err(self.failed(RECORDING))?;
             let outcome = insert(&mut connection, records).await;
-            self.give_back(connection, outcome).map_err(self.failed(RECORDING))
+            self.release(connection, outcome).map_err(self.failed(RECORDING))
         })
     }
 

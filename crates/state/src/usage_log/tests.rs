@@ -1,4 +1,4 @@
-//! The log under paused time: when it writes, what it drops, how it ends.
+//! The usage log under paused time: when it writes, what it drops and how it ends.
 
 use futures_util::future::{BoxFuture, join};
 use parking_lot::Mutex;
@@ -9,7 +9,7 @@ use super::*;
 use crate::conformance::record;
 use crate::{StoreError, UnixMillis, UsageGroup, UsageTotals};
 
-/// Remembers the size of each batch it took; the first `failures` writes fail.
+/// Records the size of each batch; the first `failures` writes fail.
 struct BatchStore {
     batches: Mutex<Vec<usize>>,
     failures: Mutex<usize>,
@@ -39,7 +39,11 @@ impl UsageStore for BatchStore {
             if *failures > 0 {
                 *failures -= 1;
                 let source = Box::new(std::io::Error::other("scripted"));
-                return Err(StoreError::Full { doing: "recording usage", place: "a test".into(), source });
+                return Err(StoreError::Full {
+                    operation: "recording usage",
+                    location: "a test".into(),
+                    source,
+                });
             }
             self.batches.lock().push(batch.len());
             self.written.try_send(()).unwrap();
@@ -67,7 +71,7 @@ fn log_records(log: &UsageLog, count: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_few_records_wait_for_the_interval_and_go_in_one_write() {
+async fn records_of_one_interval_are_written_together() {
     let (store, mut writes) = BatchStore::failing(0);
     let (log, worker) = UsageLog::new(store.clone());
     let client = async {
@@ -101,7 +105,7 @@ async fn shutdown_writes_the_rest_without_waiting_for_the_interval() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_queue_drops_and_counts_and_keeps_the_rest() {
+async fn a_full_queue_drops_and_counts_further_records() {
     let (store, _writes) = BatchStore::failing(0);
     let (log, worker) = UsageLog::new(store.clone());
     log_records(&log, QUEUE_RECORDS + 10);
@@ -112,7 +116,7 @@ async fn a_full_queue_drops_and_counts_and_keeps_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_write_is_tried_again() {
+async fn a_failed_write_is_retried() {
     let (store, mut writes) = BatchStore::failing(2);
     let (log, worker) = UsageLog::new(store.clone());
     let client = async {
@@ -126,7 +130,7 @@ async fn a_failed_write_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_keeps_failing_loses_the_batch_and_what_came_meanwhile_is_written() {
+async fn a_batch_is_dropped_after_the_last_attempt_and_later_records_are_written() {
     let (store, mut writes) = BatchStore::failing(WRITE_ATTEMPTS as usize);
     let (log, worker) = UsageLog::new(store.clone());
     let client = async {
@@ -135,7 +139,7 @@ async fn a_store_that_keeps_failing_loses_the_batch_and_what_came_meanwhile_is_w
         advance(FLUSH_EVERY).await;
         tokio::task::yield_now().await;
         assert_eq!(store.failures_left(), WRITE_ATTEMPTS as usize - 1);
-        // The queue has all its room while the worker holds on to what it cannot write.
+        // The queue is empty while the worker holds the batch that it cannot write.
         log_records(&log, QUEUE_RECORDS + 1);
         assert_eq!(log.dropped(), 1);
         writes.recv().await.unwrap();
@@ -147,7 +151,7 @@ async fn a_store_that_keeps_failing_loses_the_batch_and_what_came_meanwhile_is_w
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutdown_tells_what_it_could_not_write() {
+async fn shutdown_reports_unwritten_records() {
     let (store, _writes) = BatchStore::failing(usize::MAX);
     let (log, worker) = UsageLog::new(store);
     log_records(&log, 5);
@@ -157,7 +161,7 @@ async fn shutdown_tells_what_it_could_not_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_shutdowns_at_once_are_both_answered_and_a_later_one_is_told() {
+async fn concurrent_shutdowns_both_succeed_and_a_later_one_fails() {
     let (store, _writes) = BatchStore::failing(0);
     let (log, worker) = UsageLog::new(store.clone());
     log_records(&log, 1);
@@ -171,11 +175,11 @@ async fn two_shutdowns_at_once_are_both_answered_and_a_later_one_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_that_was_cancelled_takes_nothing_and_is_not_waited_for() {
+async fn shutdown_fails_when_the_worker_was_dropped() {
     let (store, _writes) = BatchStore::failing(0);
     let (log, worker) = UsageLog::new(store.clone());
-    let (asked, ()) = join(log.shutdown(), async { drop(worker) }).await;
-    assert_eq!(asked, Err(ShutdownError::WorkerGone));
+    let (shutdown, ()) = join(log.shutdown(), async { drop(worker) }).await;
+    assert_eq!(shutdown, Err(ShutdownError::WorkerGone));
     assert_eq!(log.shutdown().await, Err(ShutdownError::WorkerGone));
     log_records(&log, 1);
     assert_eq!(log.dropped(), 1);
@@ -183,7 +187,7 @@ async fn a_worker_that_was_cancelled_takes_nothing_and_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_last_handle_goes_the_rest_is_written() {
+async fn the_worker_writes_the_rest_when_the_last_handle_is_dropped() {
     let (store, _writes) = BatchStore::failing(0);
     let (log, worker) = UsageLog::new(store.clone());
     log_records(&log.clone(), 2);

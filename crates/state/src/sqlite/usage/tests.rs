@@ -1,10 +1,10 @@
-//! How usage lies in the file, and rows of earlier schema versions.
+//! The rows in the file, and the migration of rows of earlier schema versions.
 
 use sqlx::migrate::Migrator;
 
 use super::*;
 use crate::conformance::record;
-use crate::sqlite::tests::{Folder, stranger};
+use crate::sqlite::tests::{TestFolder, plain_connection};
 use crate::sqlite::{SqliteStore, schema};
 use crate::{CallerScope, Label, TokenCount};
 
@@ -72,9 +72,9 @@ fn various() -> Vec<UsageRecord> {
     ]
 }
 
-/// A file whose schema has the first so many migrations.
-async fn earlier_version(folder: &Folder, migrations: usize) -> SqliteConnection {
-    let mut connection = stranger(&folder.file()).await;
+/// A file with the first `migrations` migrations applied.
+async fn earlier_version(folder: &TestFolder, migrations: usize) -> SqliteConnection {
+    let mut connection = plain_connection(&folder.file()).await;
     let migrations = Migrator::with_migrations(schema::MIGRATIONS.iter().take(migrations).cloned().collect());
     sqlx::query(schema::SET_APPLICATION_ID).execute(&mut connection).await.unwrap();
     migrations.run_direct(None, &mut connection, false).await.unwrap();
@@ -82,13 +82,13 @@ async fn earlier_version(folder: &Folder, migrations: usize) -> SqliteConnection
 }
 
 /// Checks that a file of an earlier version that holds [`various`] still holds it after it is opened, once.
-async fn check_migrated(folder: &Folder) {
+async fn check_migrated(folder: &TestFolder) {
     let expected: Vec<Columns> = various().iter().map(columns_of).collect();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    assert_eq!(rows(&mut stranger(&folder.file()).await).await, expected);
+    assert_eq!(rows(&mut plain_connection(&folder.file()).await).await, expected);
     // The keys are the same too: recording a turn again changes nothing.
     store.record_usage(&various()).await.unwrap();
-    assert_eq!(rows(&mut stranger(&folder.file()).await).await, expected);
+    assert_eq!(rows(&mut plain_connection(&folder.file()).await).await, expected);
     let fresh = SqliteStore::in_memory().await.unwrap();
     fresh.record_usage(&various()).await.unwrap();
     assert_eq!(
@@ -99,16 +99,16 @@ async fn check_migrated(folder: &Folder) {
 
 #[tokio::test]
 async fn each_record_is_a_row_with_ordinary_columns() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.record_usage(&various()).await.unwrap();
     let expected: Vec<Columns> = various().iter().map(columns_of).collect();
-    assert_eq!(rows(&mut stranger(&folder.file()).await).await, expected);
+    assert_eq!(rows(&mut plain_connection(&folder.file()).await).await, expected);
 }
 
 #[tokio::test]
 async fn rows_of_the_first_schema_are_migrated() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let mut earlier = earlier_version(&folder, 2).await;
     for record in &various() {
         let (turn_id, at, caller, model, upstream, dialect, status, counts) = columns_of(record);
@@ -137,7 +137,7 @@ async fn rows_of_the_first_schema_are_migrated() {
 
 #[tokio::test]
 async fn packed_rows_of_the_third_schema_are_migrated_and_their_tables_dropped() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let mut earlier = earlier_version(&folder, 3).await;
     let pair = |upper: TokenCount, lower: TokenCount| {
         (u64::from(upper.get()) << 32 | u64::from(lower.get())).cast_signed()
@@ -173,7 +173,7 @@ async fn packed_rows_of_the_third_schema_are_migrated_and_their_tables_dropped()
 
     let sql = "SELECT name FROM sqlite_master WHERE name LIKE '%usage%' ORDER BY name";
     let tables: Vec<String> =
-        sqlx::query_scalar(sql).fetch_all(&mut stranger(&folder.file()).await).await.unwrap();
+        sqlx::query_scalar(sql).fetch_all(&mut plain_connection(&folder.file()).await).await.unwrap();
     assert_eq!(tables, ["usage_records"]);
 }
 

@@ -1,4 +1,4 @@
-//! From SQLite's result codes to the few kinds of trouble an operator can do something about.
+//! Classifies SQLite's result codes by what an operator can do about them.
 
 use std::error::Error as StdError;
 
@@ -6,9 +6,9 @@ use sqlx::error::DatabaseError;
 
 use crate::StoreError;
 
-/// A kind of trouble.
+/// The kind of a database error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum FailureKind {
     NotSqlite,
     Damaged,
     Full,
@@ -17,14 +17,14 @@ pub(super) enum Trouble {
     Other,
 }
 
-impl Trouble {
+impl FailureKind {
     pub(super) fn of(error: &sqlx::Error) -> Self {
         if matches!(error, sqlx::Error::PoolTimedOut) {
             return Self::Busy;
         }
         let code = error.as_database_error().and_then(DatabaseError::code);
         let Some(code) = code.and_then(|code| code.parse::<i32>().ok()) else { return Self::Other };
-        // The low byte is the primary code, the rest says more. https://sqlite.org/rescode.html
+        // The low byte is the primary result code. https://sqlite.org/rescode.html
         match code & 0xff {
             5 | 6 => Self::Busy,      // SQLITE_BUSY, SQLITE_LOCKED
             8 | 14 => Self::ReadOnly, // SQLITE_READONLY, SQLITE_CANTOPEN
@@ -37,18 +37,18 @@ impl Trouble {
 
     pub(super) fn into_error(
         self,
-        doing: &'static str,
-        place: &str,
+        operation: &'static str,
+        location: &str,
         source: Box<dyn StdError + Send + Sync>,
     ) -> StoreError {
-        let place = place.to_owned();
+        let location = location.to_owned();
         match self {
-            Self::NotSqlite => StoreError::NotSqlite { place, source },
-            Self::Damaged => StoreError::Damaged { doing, place, source },
-            Self::Full => StoreError::Full { doing, place, source },
-            Self::ReadOnly => StoreError::ReadOnly { doing, place, source },
-            Self::Busy => StoreError::Busy { doing, place, source },
-            Self::Other => StoreError::Failed { doing, place, source },
+            Self::NotSqlite => StoreError::NotSqlite { location, source },
+            Self::Damaged => StoreError::Damaged { operation, location, source },
+            Self::Full => StoreError::Full { operation, location, source },
+            Self::ReadOnly => StoreError::ReadOnly { operation, location, source },
+            Self::Busy => StoreError::Busy { operation, location, source },
+            Self::Other => StoreError::Failed { operation, location, source },
         }
     }
 }
