@@ -22,8 +22,8 @@ mod route;
 mod turn;
 
 pub use agent::{
-    AgentRecord, Agents, ApprovalRequest, Decider, Decision, DenyAll, EXEC_COMMAND, GatewayAccess, NoRecords,
-    RecordStore, SUPERVISE_COMMAND, exec_supervised, supervise,
+    AgentRecord, AgentRecordStore, Agents, ApprovalRequest, Decider, Decision, DenyAll, EXEC_COMMAND,
+    GatewayAccess, NoRecords, SUPERVISE_COMMAND, exec_supervised, supervise,
 };
 pub use http::{AssembleError, Tls};
 pub use nearest::nearest;
