@@ -4,6 +4,7 @@
 //! [`RULES`]. The rules look at text, not at syntax: they are cheap, and an odd case is easy to reword.
 
 mod borders;
+mod cases;
 mod layout;
 mod words;
 
@@ -43,10 +44,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What a rule sees: one file, and the names of all dialects.
+/// What a rule sees: one file, all files, the names of all dialects and the numbers of all cases.
 struct Subject<'a> {
     file: &'a SourceFile,
+    files: &'a [SourceFile],
     dialects: &'a [String],
+    cases: &'a [String],
 }
 
 type Rule = fn(&Subject<'_>, &mut Vec<Finding>);
@@ -60,13 +63,16 @@ const RULES: &[Rule] = &[
     borders::codecs_depend_on_no_io,
     words::no_registry_is_named,
     words::nothing_is_left_unfinished,
+    cases::case_numbers_are_explained,
+    cases::tests_of_cases_exist,
 ];
 
 fn check(files: &[SourceFile]) -> Vec<Finding> {
     let dialects = borders::dialect_names(files);
+    let cases = cases::listed(files);
     let mut findings = Vec::new();
     for file in files {
-        let subject = Subject { file, dialects: &dialects };
+        let subject = Subject { file, files, dialects: &dialects, cases: &cases };
         for rule in RULES {
             rule(&subject, &mut findings);
         }

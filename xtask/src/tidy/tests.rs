@@ -8,8 +8,15 @@ fn check_one(path: &str, text: &str, expected: &[&str]) {
         path: format!("crates/dialect/src/{name}/wire.rs"),
         text: "//! Wire types.\n".to_owned(),
     };
+    let cases = SourceFile {
+        path: "docs/cases.md".to_owned(),
+        text: "| case | what must hold | test |\n| T1 | x | `crates/dialect/src/openai_chat/wire.rs` |\n| agent 2 | y | `crates/dialect/src/openai_chat/wire.rs` |\n".to_owned(),
+    };
     let subject = SourceFile { path: path.to_owned(), text: text.to_owned() };
-    let findings = check(&[wire("openai_chat"), wire("anthropic_messages"), subject]);
+    let mut files = vec![wire("openai_chat"), wire("anthropic_messages"), cases];
+    files.retain(|file| file.path != subject.path);
+    files.push(subject);
+    let findings = check(&files);
     let said: Vec<String> =
         findings.iter().map(|finding| format!("{}: {}", finding.line, finding.message)).collect();
     assert_eq!(said.len(), expected.len(), "{said:#?}");
@@ -105,4 +112,24 @@ fn unfinished_work_is_found_outside_recorded_data() {
     check_one(".ci/run", note, &["finish it"]);
     check_one("crates/dialect/fixtures/a.json", note, &[]);
     check_one("README.md", "The tool TodoWrite\n", &[]);
+}
+
+#[test]
+fn a_case_number_that_is_not_explained_is_found() {
+    let path = "crates/model/src/event.rs";
+    check_one(path, "//! T1 and (T2).\n", &["1: `T2` is not in docs/cases.md"]);
+    check_one(path, "//! Events.\nlet x = 1; // T1, P30: why\n", &["2: `P30`"]);
+    check_one(path, "//! agent 2, 3, M5\n", &["`M5`", "`agent 3`"]);
+    check_one(path, "//! agent 2: one agent, 7 tools.\n", &[]);
+    check_one(path, "//! U+E000, T100, x-T5, `T6`, BT7.\nlet x = \"http://T8\"; let T9 = 1;\n", &[]);
+    check_one("xtask/src/main.rs", "//! T2.\n", &[]);
+}
+
+#[test]
+fn a_case_without_its_test_is_found() {
+    let path = "docs/cases.md";
+    let wire = "crates/dialect/src/openai_chat/wire.rs";
+    check_one(path, &format!("| T1 | x | `{wire}` |\n"), &[]);
+    check_one(path, "| T1 | x | `crates/none.rs` |\n", &["1: there is no test `crates/none.rs` for `T1`"]);
+    check_one(path, &format!("| T1 | x | `{wire}::reads` |\n"), &["1: there is no test"]);
 }

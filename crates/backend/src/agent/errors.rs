@@ -46,7 +46,7 @@ pub(super) fn completion(outcome: &TurnOutcome) -> Result<Completion, TurnError>
     }
 }
 
-/// The model's API returned an error (X28: its status is kept).
+/// The model's API returned an error (agent 28: its status is kept).
 fn provider_error(status: u16, details: &str) -> TurnError {
     let mut error = TurnError::new(ErrorKind::from_status(status), details);
     error.status =

@@ -79,7 +79,7 @@ fn uses_tools(request: &TurnRequest) -> bool {
     !request.tools.is_empty() || request.messages.iter().any(has_tool_use)
 }
 
-/// The events of an answer. They always exist: a turn without its original bytes is never relayed.
+/// The events of an answer. [`Backend::start`] always parses the reply, so they exist.
 fn events_of(body: AnswerBody) -> Result<EventStream, TurnError> {
     match body {
         AnswerBody::Events(events) => Ok(events),
