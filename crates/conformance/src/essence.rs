@@ -228,7 +228,7 @@ fn settings(request: &TurnRequest, statements: &mut Vec<Statement>) {
     match &request.output {
         OutputFormat::Text => {}
         OutputFormat::JsonObject => {
-            statements.push(Statement::non_text(Speaker::Setting, "response_format", "JSON"))
+            statements.push(Statement::non_text(Speaker::Setting, "response_format", "JSON"));
         }
         OutputFormat::JsonSchema(format) => {
             statements.push(Statement::non_text(

@@ -78,14 +78,14 @@ pub fn repair(messages: &mut Vec<Message>, losses: &mut Losses) {
     }
 }
 
-/// The request with its messages mended as [`repair`] does, where they need it: most hosts take no result for no call.
-pub fn mended<'a>(request: &'a TurnRequest, losses: &mut Losses) -> Cow<'a, TurnRequest> {
+/// The request with its messages repaired as [`repair`] does, where they need it: most hosts take no result for no call.
+pub fn repaired<'a>(request: &'a TurnRequest, losses: &mut Losses) -> Cow<'a, TurnRequest> {
     if check(&request.messages).is_ok() {
         return Cow::Borrowed(request);
     }
-    let mut mended = request.clone();
-    repair(&mut mended.messages, losses);
-    Cow::Owned(mended)
+    let mut repaired = request.clone();
+    repair(&mut repaired.messages, losses);
+    Cow::Owned(repaired)
 }
 
 /// What ids a host accepts.

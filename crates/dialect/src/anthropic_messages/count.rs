@@ -2,11 +2,11 @@
 
 use toolgate_model::{Translated, TurnError, TurnRequest};
 
-use super::request;
+use super::request_read;
 
 /// Reads a client's count request: a Messages request without `max_tokens`.
 pub fn read_count_request(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
-    request::read_to_count(body)
+    request_read::read_to_count(body)
 }
 
 /// Writes the count for a client.

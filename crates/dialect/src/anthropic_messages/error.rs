@@ -5,7 +5,7 @@ use serde_json::Value;
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::ID;
-use crate::error_rest;
+use crate::error_extras;
 
 /// How much of a body that is no error of this dialect is shown.
 const MAX_QUOTE_CHARS: usize = 200;
@@ -87,7 +87,7 @@ pub(super) fn in_a_reply(body: &[u8]) -> Option<TurnError> {
 
 /// The body that tells an error, with all that a host of this dialect said of it.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
-    error_rest::add(ID, &error.extras, plain(error))
+    error_extras::add(ID, &error.extras, plain(error))
 }
 
 /// The body with what every dialect can tell.

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::error;
-use super::stream_read::{MessageDeltaFrame, kind_of};
 use super::wire::UsageIn;
+use super::wire_stream::{MessageDeltaFrame, kind_of};
 use crate::frame::SseFrame;
 use crate::{Meter, MeterReading, json};
 

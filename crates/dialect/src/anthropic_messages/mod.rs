@@ -4,22 +4,27 @@
 //! missing field, an empty array and a missing one, `"stream": false` and `"is_error": false` and a missing one,
 //! `"type": "custom"` on a tool and none, user messages in a row and one, `signature: ""` and none.
 
-mod arguments;
-mod block;
+mod content_read;
+mod content_read_media;
+mod content_write;
+mod content_write_input;
+mod content_write_media;
 mod count;
 mod error;
-mod media;
 mod meter;
-mod reply;
-mod request;
+mod reply_read;
+mod reply_write;
+mod request_read;
 mod request_write;
-mod schema;
+mod request_write_messages;
+mod request_write_schema;
+mod request_write_thinking;
 mod stream_read;
+mod stream_read_block;
 mod stream_write;
-mod thinking;
-mod turns_write;
 mod usage;
 mod wire;
+mod wire_stream;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +34,7 @@ use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnReques
 use crate::peek::peek;
 use crate::{
     ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
-    WrittenRequest, error_rest,
+    WrittenRequest, error_extras,
 };
 
 pub use count::{read_count_request, write_count};
@@ -50,11 +55,11 @@ impl ClientDialect for AnthropicMessages {
     }
 
     fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError> {
-        peek(body).map_err(request::unreadable)
+        peek(body).map_err(request_read::unreadable)
     }
 
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
-        request::read(body)
+        request_read::read(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
@@ -63,7 +68,7 @@ impl ClientDialect for AnthropicMessages {
     }
 
     fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
-        reply::write(reply, context)
+        reply_write::write(reply, context)
     }
 
     fn reply_writer(&self, context: ReplyContext) -> Box<dyn ReplyWriter> {
@@ -100,7 +105,7 @@ impl UpstreamDialect for AnthropicMessages {
     }
 
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {
-        reply::read(body)
+        reply_read::read(body)
     }
 
     fn reply_reader(&self) -> Box<dyn ReplyReader> {
@@ -109,7 +114,7 @@ impl UpstreamDialect for AnthropicMessages {
 
     fn read_error(&self, status: u16, body: &[u8]) -> TurnError {
         let mut error = error::read(status, body);
-        error.extras = error_rest::of(ID, body, &error::plain(&error));
+        error.extras = error_extras::of(ID, body, &error::plain(&error));
         error
     }
 

@@ -9,15 +9,15 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::schema::{host_schema, text_schema};
-use super::thinking::{self, Plan, ThinkingOut};
-use super::turns_write::{self, Conversation, MessageOut, is_name_letter};
+use super::request_write_messages::{self, Conversation, MessageOut, is_name_char};
+use super::request_write_schema::{host_schema, text_schema};
+use super::request_write_thinking::{self, ThinkingOut, ThinkingPlan};
 use super::wire::BlockOut;
 use crate::names::{NameRules, host_names};
 use crate::{NameMap, WrittenRequest};
 
 /// What the API accepts as a tool's name. // T24
-const TOOL_NAMES: NameRules = NameRules { max_len: 64, allowed: is_name_letter };
+const TOOL_NAMES: NameRules = NameRules { max_len: 64, allowed: is_name_char };
 /// How many blocks may carry a cache mark. // T36
 const MAX_CACHE_MARKS: usize = 4;
 /// The field that marks them.
@@ -98,11 +98,11 @@ enum ToolOut<'a> {
 /// Writes the body of a request to `/messages`.
 pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
-    let request = &*pairing::mended(request, &mut losses);
+    let request = &*pairing::repaired(request, &mut losses);
     let names = host_names(request, &TOOL_NAMES);
-    let ids = turns_write::call_ids(request);
-    let Conversation { system, messages } = turns_write::write(request, &ids, &names, &mut losses);
-    let plan = thinking::plan(request, &mut losses);
+    let ids = request_write_messages::call_ids(request);
+    let Conversation { system, messages } = request_write_messages::write(request, &ids, &names, &mut losses);
+    let plan = request_write_thinking::plan(request, &mut losses);
     let mut extra = request.extras.write(ID, "", &mut losses);
     let tools: Vec<_> =
         request.tools.iter().filter_map(|tool| write_tool(tool, &names, &mut losses)).collect();
@@ -113,7 +113,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
         write_choice(request, &plan, &names, &mut losses)
     };
     let sampling = write_sampling(&request.sampling, &plan, &mut losses);
-    report_the_unsayable(request, &mut losses);
+    report_unsupported(request, &mut losses);
     let output_config = write_output_config(request, plan.effort, &mut extra, &mut losses);
     let mut metadata = take_object(&mut extra, "metadata");
     if let Some(user) = &request.user {
@@ -142,7 +142,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
 }
 
 /// Reports what other dialects ask for and this one has no word for.
-fn report_the_unsayable(request: &TurnRequest, losses: &mut Losses) {
+fn report_unsupported(request: &TurnRequest, losses: &mut Losses) {
     if request.samples.is_some_and(|samples| samples > 1) {
         losses.unknown_to(ID, "n");
     }
@@ -187,7 +187,12 @@ fn write_tool<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Op
 }
 
 /// How to use the tools. Absent parts stay absent, a bare parallel flag goes with `auto`. // T31
-fn write_choice(request: &TurnRequest, plan: &Plan, names: &NameMap, losses: &mut Losses) -> Option<Fields> {
+fn write_choice(
+    request: &TurnRequest,
+    plan: &ThinkingPlan,
+    names: &NameMap,
+    losses: &mut Losses,
+) -> Option<Fields> {
     let ToolChoice { choice, parallel, extras } = &request.tool_choice;
     let extra = extras.write(ID, "tool_choice", losses);
     if choice.is_none() && parallel.is_none() {
@@ -228,7 +233,7 @@ fn write_choice(request: &TurnRequest, plan: &Plan, names: &NameMap, losses: &mu
     Some(fields)
 }
 
-fn write_sampling<'a>(sampling: &'a Sampling, plan: &Plan, losses: &mut Losses) -> SamplingOut<'a> {
+fn write_sampling<'a>(sampling: &'a Sampling, plan: &ThinkingPlan, losses: &mut Losses) -> SamplingOut<'a> {
     let Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop } = sampling;
     let unknown =
         [("frequency_penalty", frequency_penalty), ("presence_penalty", presence_penalty), ("seed", seed)];

@@ -1,20 +1,16 @@
-//! Reads a host's stream. Blocks come one after the other; where a host mixes them, the sequencer sorts them.
+//! Reads a stream. Blocks normally follow one another; the sequencer orders those that a host interleaves.
 
-mod open_block;
-
-use std::borrow::Cow;
-
-use serde::de::Deserializer;
-use serde::{Deserialize, de};
-use serde_json::Value;
-use toolgate_model::json::{Tagged, read_tagged};
+use serde::Deserialize;
 use toolgate_model::sequencer::{BlockClosing, Sequencer};
 use toolgate_model::{Fields, Finish, Losses, Reply, TurnError, TurnEvent};
 
-use self::open_block::{Misfit, OpenBlock};
 use super::error;
-use super::reply::{Stop, split};
-use super::wire::{BlockIn, MessageHeadIn, UsageIn};
+use super::reply_read::{ReplyTail, split};
+use super::stream_read_block::{Misfit, OpenBlock};
+use super::wire::MessageHeadIn;
+use super::wire_stream::{
+    BlockDeltaFrame, BlockStartFrame, BlockStopFrame, MessageDeltaFrame, StartFrame, StopIn, kind_of,
+};
 use crate::ReplyReader;
 use crate::frame::SseFrame;
 
@@ -41,77 +37,7 @@ struct Reading {
     id: Option<String>,
     blocks: Sequencer<u64>,
     open: Vec<(u64, OpenBlock)>,
-    stop: Stop,
-}
-
-#[derive(Deserialize)]
-struct StartFrame {
-    message: MessageHeadIn,
-}
-
-#[derive(Deserialize)]
-struct BlockStartFrame {
-    index: u64,
-    content_block: BlockIn,
-}
-
-#[derive(Deserialize)]
-struct BlockDeltaFrame<'a> {
-    index: u64,
-    #[serde(borrow)]
-    delta: DeltaIn<'a>,
-}
-
-#[derive(Deserialize)]
-struct BlockStopFrame {
-    index: u64,
-    #[serde(rename = "type")]
-    _kind: Option<Value>,
-    /// Where our own writer puts fields that were not known when the block began.
-    #[serde(flatten)]
-    extra: Fields,
-}
-
-/// The frame that tells how a reply ended.
-#[derive(Deserialize)]
-pub(super) struct MessageDeltaFrame {
-    delta: Option<StopIn>,
-    pub(super) usage: Option<UsageIn>,
-    #[serde(rename = "type")]
-    _kind: Option<Value>,
-    #[serde(flatten)]
-    extra: Fields,
-}
-
-#[derive(Deserialize)]
-struct StopIn {
-    stop_reason: Option<String>,
-    stop_sequence: Option<String>,
-    #[serde(flatten)]
-    extra: Fields,
-}
-
-/// How a block grows.
-enum DeltaIn<'a> {
-    Text(Cow<'a, str>),
-    Json(Cow<'a, str>),
-    Thinking(Cow<'a, str>),
-    Signature(String),
-    Citation(Value),
-    Other(Fields),
-}
-
-/// What a frame is: its event name, or its `type` where the host leaves the name out.
-pub(super) fn kind_of(frame: SseFrame<'_>) -> Cow<'_, str> {
-    #[derive(Deserialize)]
-    struct Kind<'a> {
-        #[serde(rename = "type", borrow)]
-        kind: Cow<'a, str>,
-    }
-    if !frame.event.is_empty() {
-        return Cow::Borrowed(frame.event);
-    }
-    serde_json::from_str(frame.data).map_or(Cow::Borrowed(""), |Kind { kind }| kind)
+    stop: ReplyTail,
 }
 
 impl ReplyReader for StreamReader {
@@ -286,34 +212,5 @@ impl Reading {
 
     fn find(&self, index: u64) -> Option<usize> {
         self.open.iter().position(|(open, _)| *open == index)
-    }
-}
-
-impl<'de> Tagged<'de> for DeltaIn<'de> {
-    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Text<'a> {
-            #[serde(borrow, alias = "partial_json", alias = "thinking", alias = "signature")]
-            text: Cow<'a, str>,
-        }
-        #[derive(Deserialize)]
-        struct Citation {
-            citation: Value,
-        }
-        Ok(match tag {
-            "text_delta" => Self::Text(Text::deserialize(fields)?.text),
-            "input_json_delta" => Self::Json(Text::deserialize(fields)?.text),
-            "thinking_delta" => Self::Thinking(Text::deserialize(fields)?.text),
-            "signature_delta" => Self::Signature(Text::deserialize(fields)?.text.into_owned()),
-            "citations_delta" => Self::Citation(Citation::deserialize(fields)?.citation),
-            "" => return Err(de::Error::custom("a delta needs a `type`")),
-            _ => Self::Other(Fields::deserialize(fields)?),
-        })
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for DeltaIn<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read_tagged::<DeltaIn<'de>, D>(deserializer)
     }
 }

@@ -8,10 +8,10 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::arguments::{CUSTOM_INPUT, escaped};
-use super::block::{redacted_data, report_refusal, signature_text, write_opaque};
+use super::content_write::{redacted_data, report_refusal, signature_text, write_opaque};
+use super::content_write_input::{CUSTOM_INPUT, escaped};
 use super::error;
-use super::reply::{MessageOut, opening, write_stop_reason};
+use super::reply_write::{MessageOut, opening, write_stop_reason};
 use super::usage::UsageOut;
 use super::wire::BlockOut;
 use crate::frame::write_event;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::ID;
-use crate::error_rest;
+use crate::error_extras;
 
 /// How much of a body that is no error of this dialect is shown.
 const MAX_EXCERPT_CHARS: usize = 300;
@@ -26,7 +26,7 @@ struct Detail<'a> {
 
 /// The body that tells an error, with all that a host of this dialect said of it.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
-    error_rest::add(ID, &error.extras, plain(error))
+    error_extras::add(ID, &error.extras, plain(error))
 }
 
 /// The body with what every dialect can tell.

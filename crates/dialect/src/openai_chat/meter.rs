@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::error;
-use super::stream_read::read_usage;
+use super::usage;
 use crate::frame::SseFrame;
 use crate::{Meter, MeterReading, json};
 
@@ -71,7 +71,7 @@ impl StreamMeter {
     fn parse(&mut self, text: &[u8]) {
         let Ok(MeteredReply { usage, error, x_groq, choices }) = json::read(text) else { return };
         let usage = usage.or(x_groq.and_then(|extension| extension.usage));
-        if let Some(usage) = usage.and_then(|usage| read_usage(usage.get())) {
+        if let Some(usage) = usage.and_then(|usage| usage::from_text(usage.get())) {
             self.reading.usage = Some(usage);
         }
         if error.is_some() {

@@ -1,38 +1,37 @@
-//! OpenAI's Chat Completions, as clients and as the many compatible hosts speak it.
+//! OpenAI's Chat Completions API, as used by clients and by the many compatible hosts.
 //!
-//! ```text
-//!  request.rs ─▶ TurnRequest ─▶ request_write.rs (conversation.rs, tools.rs)
-//!  reply.rs, stream_read.rs (calls.rs) ─▶ Reply, TurnEvent ─▶ reply.rs, stream_write.rs
-//!  assistant.rs, content.rs, usage.rs: what requests and replies have in common
-//! ```
-//!
-//! What this dialect can say in two ways is remembered by a [mark](marks) and said the same way again.
-//! Left out on purpose: `obfuscation`, which is padding against eavesdroppers and would not fit the new chunks.
+//! Where the API has two spellings for the same thing, a [mark](marks) records which one was read, and the writer uses
+//! the same one. `obfuscation` is dropped: it pads chunks against traffic analysis and would not match rewritten chunks.
 
-mod assistant;
-mod assistant_write;
-mod calls;
-mod chunk_text;
-mod content;
-mod conversation;
-mod either;
+mod content_read;
+mod content_read_assistant;
+mod content_write;
+mod content_write_assistant;
 mod error;
-mod fields;
-mod host_model;
+mod extras;
 mod marks;
 mod meter;
-mod reply;
-mod request;
+mod reply_read;
+mod reply_write;
+mod request_read;
+mod request_read_messages;
+mod request_read_tools;
 mod request_write;
+mod request_write_messages;
+mod request_write_model;
+mod request_write_tools;
 mod stream_read;
-mod stream_wire;
+mod stream_read_calls;
+mod stream_read_head;
+mod stream_read_surrogates;
 mod stream_write;
-mod surrogates;
-mod tools;
+mod stream_write_chunk;
 mod usage;
 mod wire;
+mod wire_either;
+mod wire_stream;
 
-pub use reply::merge_choices;
+pub use reply_write::merge_choices;
 pub use stream_write::ChatWriter;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
@@ -40,7 +39,7 @@ use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnReques
 use crate::peek::peek;
 use crate::{
     ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
-    WrittenRequest, error_rest,
+    WrittenRequest, error_extras,
 };
 
 /// This dialect's name.
@@ -59,11 +58,11 @@ impl ClientDialect for OpenAiChat {
     }
 
     fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError> {
-        peek(body).map_err(request::unreadable)
+        peek(body).map_err(request_read::unreadable)
     }
 
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
-        request::read(body)
+        request_read::read(body)
     }
 
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError> {
@@ -73,7 +72,7 @@ impl ClientDialect for OpenAiChat {
     }
 
     fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
-        reply::write(reply, context)
+        reply_write::write(reply, context)
     }
 
     fn reply_writer(&self, context: ReplyContext) -> Box<dyn ReplyWriter> {
@@ -110,16 +109,16 @@ impl UpstreamDialect for OpenAiChat {
     }
 
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {
-        reply::read(body)
+        reply_read::read(body)
     }
 
     fn reply_reader(&self) -> Box<dyn ReplyReader> {
-        Box::new(stream_read::ChatReader::new())
+        Box::new(stream_read::StreamReader::new())
     }
 
     fn read_error(&self, status: u16, body: &[u8]) -> TurnError {
         let mut error = error::read(status, body);
-        error.extras = error_rest::of(ID, body, &error::plain(&error));
+        error.extras = error_extras::of(ID, body, &error::plain(&error));
         error
     }
 

@@ -8,10 +8,10 @@ use toolgate_model::{
     Tool, TurnError, TurnRequest, UsageReport,
 };
 
-use super::conversation::{self, MessageOut};
-use super::fields::{take_object, write_nested};
-use super::tools::{self, ChoiceOut, FunctionOut, ToolOut};
-use super::{ID, Origin, host_model, marks};
+use super::extras::{take_object, write_nested};
+use super::request_write_messages::{self, MessageOut};
+use super::request_write_tools::{self, ChoiceOut, FunctionOut, ToolOut};
+use super::{ID, Origin, marks, request_write_model};
 use crate::WrittenRequest;
 use crate::names::{NameRules, host_names};
 
@@ -106,13 +106,13 @@ struct SchemaOut<'a> {
 /// Writes the body.
 pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
-    let request = &*pairing::mended(request, &mut losses); // T25
+    let request = &*pairing::repaired(request, &mut losses); // T25
     let names = host_names(request, &NAME_RULES);
     let ids = pairing::host_ids(&request.messages, &ID_RULES);
     let origin = Origin::of(&request.extras);
     let is_legacy = request.extras.is_marked(ID, marks::LEGACY) && all_functions(&request.tools);
     let mut extra = request.extras.write(ID, "", &mut losses);
-    let messages = conversation::write(request, &ids, &names, &mut losses);
+    let messages = request_write_messages::write(request, &ids, &names, &mut losses);
     let (stream, stream_options) =
         write_delivery(request.delivery, origin, take_object(&mut extra, "stream_options"));
     let (max_tokens, max_completion_tokens) = write_limit(request, origin);
@@ -156,10 +156,10 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
     for tool in &request.tools {
         match tool {
             Tool::Function(tool) if is_legacy => {
-                out.functions.push(tools::write_function(tool, origin, &names, &mut losses).0);
+                out.functions.push(request_write_tools::write_function(tool, origin, &names, &mut losses).0);
             }
             tool @ (Tool::Function(_) | Tool::Custom(_) | Tool::Provider(_)) => {
-                out.tools.extend(tools::write(tool, origin, &names, &mut losses));
+                out.tools.extend(request_write_tools::write(tool, origin, &names, &mut losses));
             }
         }
     }
@@ -168,10 +168,11 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
     if has_tools || origin == Origin::Native {
         let choice = request.tool_choice.choice.as_ref();
         if is_legacy {
-            out.function_call =
-                choice.and_then(|choice| tools::write_legacy_choice(choice, &names, &mut losses));
+            out.function_call = choice
+                .and_then(|choice| request_write_tools::write_legacy_choice(choice, &names, &mut losses));
         } else {
-            out.tool_choice = choice.and_then(|choice| tools::write_choice(choice, &names, &mut losses));
+            out.tool_choice =
+                choice.and_then(|choice| request_write_tools::write_choice(choice, &names, &mut losses));
         }
         out.parallel_tool_calls = request.tool_choice.parallel.map(|parallel| parallel == Parallel::Allowed);
         out.extra.extend(request.tool_choice.extras.write(ID, "tool_choice", &mut losses));
@@ -201,7 +202,7 @@ fn write_delivery(delivery: Delivery, origin: Origin, mut options: Fields) -> (O
 fn write_limit(request: &TurnRequest, origin: Origin) -> (Option<u64>, Option<u64>) {
     let is_new_field = match origin {
         Origin::Native => !request.extras.is_marked(ID, marks::MAX_TOKENS),
-        Origin::Foreign => host_model::wants_max_completion_tokens(request.model.as_str()),
+        Origin::Foreign => request_write_model::wants_max_completion_tokens(request.model.as_str()),
     };
     if is_new_field { (None, request.max_output) } else { (request.max_output, None) }
 }
@@ -246,8 +247,8 @@ fn write_effort<'a>(request: &'a TurnRequest, origin: Origin, losses: &mut Losse
     if summary.is_some() || !unknown.is_empty() {
         losses.unknown_to(ID, "reasoning.summary");
     }
-    let effort = effort.as_deref().or(budget.map(host_model::effort_of))?;
-    if origin == Origin::Foreign && host_model::refuses_effort(request.model.as_str()) {
+    let effort = effort.as_deref().or(budget.map(request_write_model::effort_of))?;
+    if origin == Origin::Foreign && request_write_model::refuses_effort(request.model.as_str()) {
         losses.add("reasoning", format!("{} does not reason", request.model));
         return None;
     }

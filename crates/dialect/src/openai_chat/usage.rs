@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_model::{Fields, Losses, Usage};
 
-use super::fields::{extras, take_object};
+use super::extras::{extras, take_object};
 use super::{ID, marks};
 use crate::cost;
 
@@ -65,6 +65,16 @@ impl UsageIn {
         }
         usage
     }
+}
+
+/// Reads `usage`. Counts that cannot be read are ignored: they are no reason to fail the reply.
+pub(super) fn from_text(usage: &str) -> Option<Usage> {
+    serde_json::from_str::<UsageIn>(usage).ok().map(UsageIn::into_usage)
+}
+
+/// The same for a parsed value.
+pub(super) fn from_value(usage: &Value) -> Option<Usage> {
+    UsageIn::deserialize(usage).ok().map(UsageIn::into_usage)
 }
 
 fn take_count(details: &mut Fields, name: &str) -> Option<u64> {

@@ -6,8 +6,8 @@ use serde_json::{Number, Value};
 use toolgate_model::json::{Tagged, read_tagged};
 use toolgate_model::{Fields, JsonText, Opaque, SystemRole};
 
-use super::either::{TextOr, WordOr};
-use super::fields::opaque;
+use super::extras::opaque;
+use super::wire_either::{StringOrArray, StringOrObject};
 
 /// A request body.
 #[derive(Deserialize)]
@@ -17,8 +17,8 @@ pub(super) struct RequestIn {
     pub(super) messages: Vec<MessageIn>,
     pub(super) tools: Option<Vec<ToolIn>>,
     pub(super) functions: Option<Vec<FunctionToolIn>>,
-    pub(super) tool_choice: Option<WordOr<Fields>>,
-    pub(super) function_call: Option<WordOr<NameIn>>,
+    pub(super) tool_choice: Option<StringOrObject<Fields>>,
+    pub(super) function_call: Option<StringOrObject<NameIn>>,
     pub(super) parallel_tool_calls: Option<bool>,
     pub(super) max_tokens: Option<u64>,
     pub(super) max_completion_tokens: Option<u64>,
@@ -28,7 +28,7 @@ pub(super) struct RequestIn {
     pub(super) frequency_penalty: Option<Number>,
     pub(super) presence_penalty: Option<Number>,
     pub(super) seed: Option<Number>,
-    pub(super) stop: Option<TextOr<String>>,
+    pub(super) stop: Option<StringOrArray<String>>,
     pub(super) response_format: Option<FormatIn>,
     pub(super) reasoning_effort: Option<String>,
     pub(super) stream: Option<bool>,
@@ -64,7 +64,7 @@ pub(super) enum MessageIn {
 
 #[derive(Deserialize)]
 pub(super) struct PlainIn {
-    pub(super) content: Option<TextOr<PartIn>>,
+    pub(super) content: Option<StringOrArray<PartIn>>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }
@@ -72,7 +72,7 @@ pub(super) struct PlainIn {
 /// An assistant's message, in a history or in a reply.
 #[derive(Deserialize)]
 pub(super) struct AssistantIn {
-    pub(super) content: Option<TextOr<PartIn>>,
+    pub(super) content: Option<StringOrArray<PartIn>>,
     pub(super) refusal: Option<String>,
     pub(super) reasoning_content: Option<Value>,
     pub(super) reasoning: Option<Value>,
@@ -85,7 +85,7 @@ pub(super) struct AssistantIn {
 #[derive(Deserialize)]
 pub(super) struct ToolResultIn {
     pub(super) tool_call_id: String,
-    pub(super) content: Option<TextOr<PartIn>>,
+    pub(super) content: Option<StringOrArray<PartIn>>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }
@@ -93,7 +93,7 @@ pub(super) struct ToolResultIn {
 #[derive(Deserialize)]
 pub(super) struct FunctionResultIn {
     pub(super) name: String,
-    pub(super) content: Option<TextOr<PartIn>>,
+    pub(super) content: Option<StringOrArray<PartIn>>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }

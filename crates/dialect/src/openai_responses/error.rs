@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::ID;
-use crate::error_rest;
+use crate::error_extras;
 
 /// How much of a body that is no error of this API is shown.
 const SHOWN_OF_BODY: usize = 200;
 
 /// The body that tells an error, with all that a host of this dialect seen of it.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
-    error_rest::add(ID, &error.extras, plain(error))
+    error_extras::add(ID, &error.extras, plain(error))
 }
 
 /// The body with what every dialect can tell.

@@ -27,7 +27,7 @@ use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnReques
 use crate::peek::peek;
 use crate::{
     ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
-    WrittenRequest, error_rest,
+    WrittenRequest, error_extras,
 };
 
 /// Its name.
@@ -105,7 +105,7 @@ impl UpstreamDialect for OpenaiResponses {
 
     fn read_error(&self, status: u16, body: &[u8]) -> TurnError {
         let mut error = error::read(status, body);
-        error.extras = error_rest::of(ID, body, &error::plain(&error));
+        error.extras = error_extras::of(ID, body, &error::plain(&error));
         error
     }
 

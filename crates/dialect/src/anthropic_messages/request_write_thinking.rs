@@ -1,19 +1,18 @@
-//! How much to think: this dialect's modes and budgets, and what other dialects' efforts mean in them.
+//! Maps the requested reasoning to `thinking` and `output_config.effort`, and decides the output limit.
 
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_model::{Block, Extras, Fields, Losses, Message, ReasoningRequest, TurnRequest};
+use toolgate_model::{Block, Fields, Losses, Message, ReasoningRequest, TurnRequest};
 
 use super::ID;
-use super::wire::{ThinkingIn, extras};
+use super::request_read::EFFORT_ONLY;
 
 /// The answer's limit where a client of another dialect names none: this dialect demands one, and every current
 /// model can write as much.
 pub(super) const DEFAULT_MAX_TOKENS: u64 = 8192;
+
 /// The smallest budget the API accepts.
 const MIN_BUDGET: u64 = 1024;
-/// Marks an effort that came without a word about thinking, so that none is added on the way back.
-const UNSAID: &str = "thinking";
 
 /// Claude models that know budgets but no adaptive thinking. The list is closed: later models all know it.
 const BUDGET_MODELS: [&str; 9] = [
@@ -30,7 +29,7 @@ const BUDGET_MODELS: [&str; 9] = [
 
 /// What the request says about thinking, as it is written.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct ThinkingPlan {
     pub(super) thinking: Option<ThinkingOut>,
     pub(super) effort: Option<String>,
     pub(super) max_tokens: u64,
@@ -48,55 +47,38 @@ pub(super) struct ThinkingOut {
     extra: Fields,
 }
 
-impl Plan {
+impl ThinkingPlan {
     /// True where the host will refuse to be forced to call a tool. // T32
     pub(super) fn forbids_force(&self) -> bool {
         self.thinking.as_ref().is_some_and(|thinking| thinking.mode == "enabled")
     }
 }
 
-/// Reads `thinking` and `output_config.effort`.
-pub(super) fn read(thinking: Option<ThinkingIn>, effort: Option<String>) -> Option<ReasoningRequest> {
-    match (thinking, effort) {
-        (None, None) => None,
-        (None, Some(effort)) => {
-            let mut extras = Extras::NONE;
-            extras.insert(ID, UNSAID, Value::Null);
-            Some(ReasoningRequest { effort: Some(effort), extras, ..ReasoningRequest::default() })
-        }
-        (Some(thinking), effort) => Some(ReasoningRequest {
-            effort,
-            budget: thinking.budget_tokens,
-            mode: Some(thinking.mode),
-            summary: None,
-            extras: extras(thinking.extra),
-        }),
-    }
-}
-
 /// Decides what to write.
-pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> Plan {
+pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> ThinkingPlan {
     let max_tokens = request.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
-    let Some(reasoning) = &request.reasoning else { return Plan { max_tokens, ..Plan::default() } };
+    let Some(reasoning) = &request.reasoning else {
+        return ThinkingPlan { max_tokens, ..ThinkingPlan::default() };
+    };
     let ReasoningRequest { effort, budget, mode, summary, extras } = reasoning;
     let mut extra = extras.write(ID, "reasoning", losses);
-    let unsaid = extra.shift_remove(UNSAID).is_some();
+    let effort_only = extra.shift_remove(EFFORT_ONLY).is_some();
     if let Some(mode) = mode {
         if summary.is_some() {
             losses.unknown_to(ID, "reasoning.summary");
         }
         let thinking = ThinkingOut { mode: mode.clone(), budget_tokens: *budget, extra };
-        return Plan { thinking: Some(thinking), effort: effort.clone(), max_tokens, added: false };
+        return ThinkingPlan { thinking: Some(thinking), effort: effort.clone(), max_tokens, added: false };
     }
-    if unsaid {
-        return Plan { effort: effort.clone(), max_tokens, ..Plan::default() };
+    if effort_only {
+        return ThinkingPlan { effort: effort.clone(), max_tokens, ..ThinkingPlan::default() };
     }
     if effort.as_deref() == Some("none") {
         let thinking = ThinkingOut { mode: "disabled".to_owned(), budget_tokens: None, extra };
-        return Plan { thinking: Some(thinking), max_tokens, ..Plan::default() };
+        return ThinkingPlan { thinking: Some(thinking), max_tokens, ..ThinkingPlan::default() };
     }
     if effort.is_none() && budget.is_none() && summary.is_none() {
-        return Plan { max_tokens, ..Plan::default() };
+        return ThinkingPlan { max_tokens, ..ThinkingPlan::default() };
     }
     if budget.is_none() && is_adaptive(request.model.as_str()) {
         if summary.is_some() {
@@ -104,21 +86,21 @@ pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> Plan {
         }
         let thinking = ThinkingOut { mode: "adaptive".to_owned(), budget_tokens: None, extra };
         let effort = effort.as_deref().map(host_effort);
-        return Plan { thinking: Some(thinking), effort, max_tokens, added: true };
+        return ThinkingPlan { thinking: Some(thinking), effort, max_tokens, added: true };
     }
     if resumes_without_thought(&request.messages) {
         losses.add(
             "reasoning",
             "the host thinks on after tool results only if it is sent the thought before them",
         );
-        return Plan { max_tokens, ..Plan::default() };
+        return ThinkingPlan { max_tokens, ..ThinkingPlan::default() };
     }
     let wanted = budget.unwrap_or_else(|| effort_budget(effort.as_deref())).max(MIN_BUDGET);
     let Some(limit) = request.max_output else {
         // No limit was named, so the thought comes on top of the answer.
         let thinking = ThinkingOut { mode: "enabled".to_owned(), budget_tokens: Some(wanted), extra };
         let max_tokens = DEFAULT_MAX_TOKENS.saturating_add(wanted);
-        return Plan { thinking: Some(thinking), effort: None, max_tokens, added: true };
+        return ThinkingPlan { thinking: Some(thinking), effort: None, max_tokens, added: true };
     };
     // The budget must stay below the limit and leave room for an answer.
     let room = limit / 4 * 3;
@@ -129,10 +111,10 @@ pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> Plan {
                 "the answer's limit of {limit} tokens leaves no room for the {MIN_BUDGET} that thinking needs"
             ),
         );
-        return Plan { max_tokens, ..Plan::default() };
+        return ThinkingPlan { max_tokens, ..ThinkingPlan::default() };
     }
     let thinking = ThinkingOut { mode: "enabled".to_owned(), budget_tokens: Some(wanted.min(room)), extra };
-    Plan { thinking: Some(thinking), effort: None, max_tokens, added: true }
+    ThinkingPlan { thinking: Some(thinking), effort: None, max_tokens, added: true }
 }
 
 /// True where tool results are last and the message that asked for them has lost its thought, or never had one: with

@@ -1,91 +1,15 @@
-//! The tools on offer and how to use them, in both directions.
+//! Writes the offered tools and the tool choice.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use toolgate_model::{
-    CallKind, Choice, CustomTool, Extras, Fields, FunctionTool, JsonText, Losses, Parallel, Tool, ToolChoice,
-    TurnError,
-};
+use serde_json::json;
+use toolgate_model::{CallKind, Choice, CustomTool, Fields, FunctionTool, JsonText, Losses, Tool};
 
-use super::either::WordOr;
-use super::fields::{nested_extras, opaque, write_nested};
-use super::wire::{CustomToolIn, FunctionToolIn, NameIn, ToolIn};
+use super::extras::write_nested;
 use super::{ID, Origin};
 use crate::NameMap;
 use crate::tool_schema::for_host;
-
-/// Tools and legacy functions, in the client's order (T37).
-pub(super) fn read(tools: Option<Vec<ToolIn>>, functions: Option<Vec<FunctionToolIn>>) -> Vec<Tool> {
-    let tools = tools.unwrap_or_default().into_iter().map(|tool| match tool {
-        ToolIn::Function { function, extra } => read_function(function, extra),
-        ToolIn::Custom { custom: CustomToolIn { name, description, format, extra: inner }, extra } => {
-            let extras = nested_extras(extra, "custom", inner);
-            Tool::Custom(CustomTool { name: name.into(), description, format, extras })
-        }
-        ToolIn::Other(opaque) => Tool::Provider(opaque),
-    });
-    let functions =
-        functions.unwrap_or_default().into_iter().map(|function| read_function(function, Fields::new()));
-    tools.chain(functions).collect()
-}
-
-fn read_function(function: FunctionToolIn, extra: Fields) -> Tool {
-    let FunctionToolIn { name, description, parameters, strict, extra: inner } = function;
-    let extras = nested_extras(extra, "function", inner);
-    Tool::Function(FunctionTool { name: name.into(), description, schema: parameters, strict, extras })
-}
-
-/// How to use them. T31: `parallel_tool_calls` alone forces nothing.
-pub(super) fn read_choice(
-    tool_choice: Option<WordOr<Fields>>,
-    function_call: Option<WordOr<NameIn>>,
-    parallel: Option<bool>,
-) -> Result<ToolChoice, TurnError> {
-    let choice = match (tool_choice, function_call) {
-        (Some(WordOr::Word(word)), _) => Some(read_word("tool_choice", &word)?),
-        (Some(WordOr::Object(fields)), _) => Some(read_choice_object(fields)),
-        (None, Some(WordOr::Word(word))) => Some(read_word("function_call", &word)?),
-        (None, Some(WordOr::Object(NameIn { name }))) => Some(Choice::Named(name.into(), CallKind::Function)),
-        (None, None) => None,
-    };
-    let parallel = parallel.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
-    Ok(ToolChoice { choice, parallel, extras: Extras::NONE })
-}
-
-fn read_word(field: &str, word: &str) -> Result<Choice, TurnError> {
-    match word {
-        "none" => Ok(Choice::None),
-        "auto" => Ok(Choice::Auto),
-        // `any` is what some compatible hosts call it.
-        "required" | "any" => Ok(Choice::Any),
-        other => {
-            let message = format!(
-                "{field}: unknown word `{other}`: use none, auto, required or an object that names a tool"
-            );
-            Err(TurnError::invalid_param(field, message))
-        }
-    }
-}
-
-fn read_choice_object(mut fields: Fields) -> Choice {
-    let tag = fields.get("type").and_then(Value::as_str).unwrap_or("function").to_owned();
-    let kind = match tag.as_str() {
-        "function" => CallKind::Function,
-        "custom" => CallKind::Custom,
-        _ => {
-            fields.shift_remove("type");
-            return Choice::Provider(opaque(&tag, fields));
-        }
-    };
-    let name = fields.get(&tag).unwrap_or(&Value::Null).get("name").and_then(Value::as_str);
-    if let Some(name) = name {
-        return Choice::Named(name.into(), kind);
-    }
-    fields.shift_remove("type");
-    Choice::Provider(opaque(&tag, fields))
-}
 
 /// A tool as it is written.
 #[derive(Serialize)]

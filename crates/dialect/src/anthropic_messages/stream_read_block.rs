@@ -6,10 +6,10 @@ use toolgate_model::{
     BlockEnd, BlockStart, CallKind, Delta, Extras, Fields, Opaque, Seal, TurnError, TurnEvent,
 };
 
-use super::DeltaIn;
-use crate::anthropic_messages::ID;
-use crate::anthropic_messages::block::{REDACTED, signature_seal};
-use crate::anthropic_messages::wire::{BlockIn, RedactedIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
+use super::ID;
+use super::content_read::{REDACTED, signature_seal};
+use super::wire::{BlockIn, RedactedIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
+use super::wire_stream::DeltaIn;
 
 /// What must be remembered until the block stops.
 pub(super) enum OpenBlock {

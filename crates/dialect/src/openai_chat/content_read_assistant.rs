@@ -6,20 +6,20 @@ use toolgate_model::{
     ToolCall,
 };
 
-use super::either::TextOr;
-use super::fields::{extras, nested_extras};
+use super::extras::{extras, nested_extras};
 use super::wire::{AssistantIn, CallIn, CustomCallIn, FunctionCallIn, PartIn, RefusalIn, TextIn};
-use super::{ID, content, marks};
+use super::wire_either::StringOrArray;
+use super::{ID, content_read, marks};
 
 /// What an assistant's message holds.
-pub(super) struct Said {
+pub(super) struct AssistantContent {
     pub(super) blocks: Vec<Block>,
     /// The message's own fields, marks included.
     pub(super) extras: Extras,
 }
 
 /// Reads a message: reasoning first, then what was said, then the calls. `new_id` names a call that has no id.
-pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String) -> Said {
+pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String) -> AssistantContent {
     let AssistantIn { content, refusal, reasoning_content, reasoning, tool_calls, function_call, mut extra } =
         message;
     let (thought, reasoning_mark) = read_reasoning(reasoning_content, reasoning, &mut extra);
@@ -28,9 +28,9 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
     blocks.extend(thought.map(|text| thought_block(text, reasoning_mark, Extras::NONE)));
     match content {
         None => {}
-        Some(TextOr::Text(text)) if text.is_empty() => extras.mark(ID, marks::EMPTY_CONTENT),
-        Some(TextOr::Text(text)) => blocks.push(Block::Text(Text::new(text))),
-        Some(TextOr::List(parts)) => blocks.extend(parts.into_iter().map(read_part)),
+        Some(StringOrArray::String(text)) if text.is_empty() => extras.mark(ID, marks::EMPTY_CONTENT),
+        Some(StringOrArray::String(text)) => blocks.push(Block::Text(Text::new(text))),
+        Some(StringOrArray::Array(parts)) => blocks.extend(parts.into_iter().map(read_part)),
     }
     blocks.extend(refusal.filter(|text| !text.is_empty()).map(|text| Block::Refusal(Text::new(text))));
     let calls = tool_calls.unwrap_or_default().into_iter();
@@ -40,7 +40,7 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
         call.extras.mark(ID, marks::LEGACY);
         Block::ToolCall(call)
     }));
-    Said { blocks, extras }
+    AssistantContent { blocks, extras }
 }
 
 /// The thought, and the mark for the field it stood in. Hosts that fill both fields put the same text in both.
@@ -107,7 +107,7 @@ pub(super) fn read_part(part: PartIn) -> Block {
         },
         // By the book an assistant sends none of these; some hosts do, and it goes back as it stood.
         part @ (PartIn::Image(_) | PartIn::Audio(_) | PartIn::File(_)) => {
-            Block::Opaque(content::read_opaque(part))
+            Block::Opaque(content_read::read_opaque(part))
         }
     }
 }

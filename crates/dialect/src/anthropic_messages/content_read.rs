@@ -1,22 +1,20 @@
-//! Blocks between the wire and the model, for requests and replies alike.
-
-use std::borrow::Cow;
+//! Reads content blocks, in requests and replies.
 
 use toolgate_model::{
-    Block, CallKind, Losses, Opaque, Part, Reasoning, ReasoningKind, ReasoningPart, Seal, Text, ToolCall,
+    Block, CallKind, Fields, Opaque, Part, Reasoning, ReasoningKind, ReasoningPart, Seal, Text, ToolCall,
 };
 
 use super::ID;
-use super::arguments::input_object;
-use super::media;
-use super::wire::{BlockIn, BlockOut, TextIn, ThinkingBlockIn, ToolUseIn, extras};
+use super::content_read_media as media;
+use super::wire::{BlockIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
 
 /// What our seals prove: a thought that can be read, or one that cannot.
 pub(super) const SIGNATURE: &str = "signature";
+
 pub(super) const REDACTED: &str = "redacted";
 
 /// Reads what the model said. `Err` names a block that only a user may send.
-pub(super) fn read_said(block: BlockIn) -> Result<Block, &'static str> {
+pub(super) fn read_output_block(block: BlockIn) -> Result<Block, &'static str> {
     Ok(match block {
         BlockIn::Text(TextIn { text, extra }) => {
             Block::Text(Text { text, extras: extras(without_empty(extra)) })
@@ -46,7 +44,7 @@ pub(super) fn read_said(block: BlockIn) -> Result<Block, &'static str> {
 }
 
 /// Reads what is given to the model. `Err` names a block that only an assistant may send, or a result.
-pub(super) fn read_given(block: BlockIn) -> Result<Part, &'static str> {
+pub(super) fn read_input_block(block: BlockIn) -> Result<Part, &'static str> {
     Ok(match block {
         BlockIn::Text(TextIn { text, extra }) => {
             Part::Text(Text { text, extras: extras(without_empty(extra)) })
@@ -69,56 +67,6 @@ pub(super) fn signature_seal(signature: String) -> Option<Seal> {
     Some(Seal::from_token(&signature).unwrap_or_else(|| Seal::new(ID, SIGNATURE, signature)))
 }
 
-/// What stands in `signature` for a proof.
-pub(super) fn signature_text(seal: &Seal) -> Cow<'_, str> {
-    if seal.belongs_to(ID) { Cow::Borrowed(&seal.data) } else { Cow::Owned(seal.to_token()) }
-}
-
-/// The data of a thought that only its maker can read.
-pub(super) fn redacted_data(seal: Option<&Seal>) -> Option<&str> {
-    seal.filter(|seal| seal.belongs_to(ID) && seal.kind == REDACTED).map(|seal| seal.data.as_str())
-}
-
-/// Writes a text block.
-pub(super) fn write_text<'a>(text: &'a Text, losses: &mut Losses) -> BlockOut<'a> {
-    BlockOut::Text { text: &text.text, extra: text.extras.write(ID, "text", losses) }
-}
-
-/// Writes reasoning with whatever proof it has.
-pub(super) fn write_reasoning<'a>(reasoning: &'a Reasoning, losses: &mut Losses) -> BlockOut<'a> {
-    let extra = reasoning.extras.write(ID, "thinking", losses);
-    if let Some(data) = redacted_data(reasoning.seal.as_ref()) {
-        return BlockOut::RedactedThinking { data, extra };
-    }
-    let thinking = match reasoning.parts.as_slice() {
-        [part] => Cow::Borrowed(part.text.as_str()),
-        _ => Cow::Owned(reasoning.text()),
-    };
-    let signature = reasoning.seal.as_ref().map_or(Cow::Borrowed(""), signature_text);
-    BlockOut::Thinking { thinking, signature, extra }
-}
-
-/// Writes a call under the id and name the other side knows.
-pub(super) fn write_call<'a>(
-    call: &'a ToolCall,
-    id: &'a str,
-    name: &'a str,
-    losses: &mut Losses,
-) -> BlockOut<'a> {
-    let extra = call.extras.write(ID, "tool_use", losses);
-    BlockOut::ToolUse { id, name, input: input_object(call.kind, &call.arguments, losses), extra }
-}
-
-/// Writes a block of one dialect, if it is ours.
-pub(super) fn write_opaque<'a>(opaque: &Opaque, losses: &mut Losses) -> Option<BlockOut<'a>> {
-    opaque.write(ID, "content", losses).map(|fields| BlockOut::Opaque(fields.clone()))
-}
-
-/// Notes that a refusal becomes plain text: this dialect tells it by the stop reason alone.
-pub(super) fn report_refusal(losses: &mut Losses) {
-    losses.add("refusal", "written as text: the Messages API has no refusal block");
-}
-
 fn paragraphs(thinking: String) -> Vec<ReasoningPart> {
     if thinking.is_empty() {
         return Vec::new();
@@ -126,13 +74,13 @@ fn paragraphs(thinking: String) -> Vec<ReasoningPart> {
     vec![ReasoningPart { kind: ReasoningKind::Full, text: thinking }]
 }
 
-fn without_empty(mut fields: toolgate_model::Fields) -> toolgate_model::Fields {
+fn without_empty(mut fields: Fields) -> Fields {
     fields.retain(|_, value| !value.as_array().is_some_and(Vec::is_empty));
     fields
 }
 
-fn whole(kind: &str, rest: toolgate_model::Fields) -> Opaque {
-    let mut fields = toolgate_model::Fields::new();
+fn whole(kind: &str, rest: Fields) -> Opaque {
+    let mut fields = Fields::new();
     fields.insert("type".to_owned(), kind.into());
     fields.extend(rest);
     Opaque { dialect: ID, kind: kind.to_owned(), fields }

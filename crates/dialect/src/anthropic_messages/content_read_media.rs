@@ -1,13 +1,13 @@
-//! Pictures and documents: which sources the model has a word for, and how they are written.
+//! Reads images and documents. A block whose source the model cannot represent stays opaque.
 
 use serde_json::Value;
-use toolgate_model::{Document, Fields, Image, Losses, Opaque, Part, Source};
+use toolgate_model::{Document, Fields, Image, Opaque, Part, Source};
 
 use super::ID;
-use super::wire::{BlockOut, SourceOut, extras};
+use super::wire::extras;
 
 /// The only type a document given as text may have.
-const PLAIN_TEXT: &str = "text/plain";
+pub(super) const PLAIN_TEXT: &str = "text/plain";
 
 /// Reads an `image` block; a source the model has no word for keeps the block opaque.
 pub(super) fn read_image(fields: Fields) -> Part {
@@ -40,23 +40,6 @@ pub(super) fn read_document(fields: Fields) -> Part {
     }
 }
 
-/// Writes a picture, or reports why the host cannot have it.
-pub(super) fn write_image<'a>(image: &'a Image, losses: &mut Losses) -> Option<BlockOut<'a>> {
-    let extra = image.extras.write(ID, "image", losses);
-    if let Source::Text(_) = image.source {
-        losses.add("image", "a picture cannot be given as text");
-        return None;
-    }
-    Some(BlockOut::Image { source: write_source(&image.source, "image", losses)?, extra })
-}
-
-/// Writes a document, likewise.
-pub(super) fn write_document<'a>(document: &'a Document, losses: &mut Losses) -> Option<BlockOut<'a>> {
-    let extra = document.extras.write(ID, "document", losses);
-    let source = write_source(&document.source, "document", losses)?;
-    Some(BlockOut::Document { source, title: document.name.as_deref(), extra })
-}
-
 /// Takes the source out of the block where the model can say all of it; else gives the block back untouched.
 fn take_source(mut fields: Fields) -> Result<(Source, Fields), Fields> {
     match fields.get_mut("source").and_then(Value::as_object_mut).and_then(known_source) {
@@ -87,19 +70,6 @@ fn known_source(source: &mut Fields) -> Option<Source> {
         "text" => Source::Text(take("data")?),
         "url" => Source::Url(take("url")?),
         _ => Source::File { provider: ID.provider, id: take("file_id")? },
-    })
-}
-
-fn write_source<'a>(source: &'a Source, place: &str, losses: &mut Losses) -> Option<SourceOut<'a>> {
-    Some(match source {
-        Source::Base64 { media_type, data } => SourceOut::Base64 { media_type, data },
-        Source::Text(data) => SourceOut::Text { media_type: PLAIN_TEXT, data },
-        Source::Url(url) => SourceOut::Url { url },
-        Source::File { provider, id } if *provider == ID.provider => SourceOut::File { file_id: id },
-        Source::File { provider, id: _ } => {
-            losses.add(place, format!("the file was uploaded to {provider}, where this host cannot read it"));
-            return None;
-        }
     })
 }
 

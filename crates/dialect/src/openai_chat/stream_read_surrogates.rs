@@ -13,10 +13,10 @@ pub(super) struct Surrogates {
 
 impl Surrogates {
     /// The chunk with whole characters in it; `None` where no character is cut, so that something else is wrong.
-    pub(super) fn mend(&mut self, data: &str) -> Option<String> {
+    pub(super) fn repair(&mut self, data: &str) -> Option<String> {
         let mut out = String::with_capacity(data.len());
         let mut rest = data;
-        let mut mended = false;
+        let mut repaired = false;
         while let Some(at) = rest.find('\\') {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
@@ -33,7 +33,7 @@ impl Surrogates {
                 rest = &after[ESCAPE_BYTES..];
                 continue;
             }
-            mended = true;
+            repaired = true;
             rest = after;
             match self.high.take().and_then(|high| joined(high, half)) {
                 Some(whole) => out.push(whole),
@@ -42,7 +42,7 @@ impl Surrogates {
             }
         }
         out.push_str(rest);
-        mended.then_some(out)
+        repaired.then_some(out)
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     fn check(chunks: &[(&str, Option<&str>)]) {
         let mut surrogates = Surrogates::default();
         for (chunk, expect) in chunks {
-            assert_eq!(surrogates.mend(chunk).as_deref(), *expect, "{chunk}");
+            assert_eq!(surrogates.repair(chunk).as_deref(), *expect, "{chunk}");
         }
     }
 

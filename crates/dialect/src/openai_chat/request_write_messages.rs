@@ -9,8 +9,8 @@ use toolgate_model::{
     Block, Fields, Losses, Message, Part, SystemRole, ToolOutcome, ToolResult, TurnRequest,
 };
 
-use super::assistant_write::{self as assistant, AssistantOut, CallForm, PARAGRAPH, Voice};
-use super::content::{self, ContentOut, PartOut};
+use super::content_write::{self, ContentOut, PartOut};
+use super::content_write_assistant::{self as assistant, AssistantOut, CallForm, PARAGRAPH, WriteContext};
 use super::{ID, Origin, marks};
 use crate::NameMap;
 
@@ -111,19 +111,20 @@ impl<'a> Writer<'a, '_> {
                     SystemRole::Developer => "developer",
                 };
                 let extra = message.extras.write(ID, "messages[]", self.losses);
-                let content = content::write(&message.content, "messages[]", self.losses);
+                let content = content_write::write(&message.content, "messages[]", self.losses);
                 self.out.push(MessageOut::Plain { role, content, extra });
             }
             Message::User(message) => {
                 let extra = message.extras.write(ID, "messages[]", self.losses);
-                let content = content::write(&message.content, "messages[]", self.losses);
+                let content = content_write::write(&message.content, "messages[]", self.losses);
                 self.out.push(MessageOut::Plain { role: "user", content, extra });
             }
             Message::Assistant(message) => {
                 let (names, ids) = (self.names, self.ids);
-                let voice = Voice { origin: self.origin, names, calls: CallForm::Tools, place: "messages[]" };
+                let context =
+                    WriteContext { origin: self.origin, names, calls: CallForm::Tools, place: "messages[]" };
                 let id = |block, _: &'a _| ids.call(index, block);
-                let written = assistant::write(&message.content, &message.extras, voice, id, self.losses);
+                let written = assistant::write(&message.content, &message.extras, context, id, self.losses);
                 self.out.push(MessageOut::Assistant(Box::new(written)));
                 self.note_calls(&message.content);
                 if self.origin == Origin::Foreign {
@@ -187,7 +188,7 @@ impl<'a> Writer<'a, '_> {
     fn result(&mut self, result: &'a ToolResult, id: &'a str, hoisted: &mut Vec<PartOut<'a>>) {
         let extra = result.extras.write(ID, "messages[].tool_result", self.losses);
         let content = match self.origin {
-            Origin::Native => content::write(&result.content, "messages[].tool_result", self.losses),
+            Origin::Native => content_write::write(&result.content, "messages[].tool_result", self.losses),
             Origin::Foreign => ContentOut::Text(self.result_text(result, id, hoisted)),
         };
         if result.extras.is_marked(ID, marks::LEGACY) {
@@ -219,7 +220,7 @@ impl<'a> Writer<'a, '_> {
                 Part::Audio(_) => "audio",
                 Part::Opaque(_) => "attachment",
             };
-            let Some(part) = content::write_part(part, "messages[].tool_result", self.losses) else {
+            let Some(part) = content_write::write_part(part, "messages[].tool_result", self.losses) else {
                 continue;
             };
             pieces.push(Cow::Owned(format!("[{what}: see the next user message]")));

@@ -3,23 +3,24 @@
 use serde_json::Value;
 use toolgate_model::{
     AssistantMessage, CallKind, Choice, Delivery, Extras, Fields, FunctionTool, Losses, Message, Opaque,
-    OutputFormat, Parallel, Part, Sampling, SchemaFormat, SystemMessage, SystemRole, Tool, ToolChoice,
-    ToolOutcome, ToolResult, ToolResults, Translated, TurnError, TurnRequest, UsageReport, UserMessage,
-    pairing,
+    OutputFormat, Parallel, Part, ReasoningRequest, Sampling, SchemaFormat, SystemMessage, SystemRole, Tool,
+    ToolChoice, ToolOutcome, ToolResult, ToolResults, Translated, TurnError, TurnRequest, UsageReport,
+    UserMessage, pairing,
 };
 
 use super::ID;
-use super::block::{read_given, read_said};
-use super::thinking;
+use super::content_read::{read_input_block, read_output_block};
 use super::wire::{
-    BlockIn, ContentIn, MessageIn, OutputFormatIn, RequestIn, RoleIn, ToolChoiceFields, ToolChoiceIn, ToolIn,
-    ToolResultIn, extras,
+    BlockIn, ContentIn, MessageIn, OutputFormatIn, RequestIn, RoleIn, ThinkingIn, ToolChoiceFields,
+    ToolChoiceIn, ToolIn, ToolResultIn, extras,
 };
 use crate::json::{self, Unreadable};
 
 /// What Claude Code puts before its system prompt, different in every request: it means something to Anthropic
 /// only, and anywhere else it would spoil the prompt cache. // T29
 const BILLING_HEADER: &str = "x-anthropic-billing-header";
+/// Marks an effort that came without a word about thinking, so that none is added on the way back.
+pub(super) const EFFORT_ONLY: &str = "thinking";
 
 /// Reads a request to `/messages`; which result answers which call is looked at later.
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
@@ -119,7 +120,7 @@ fn convert(request: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
         stop: stop_sequences.unwrap_or_default(),
         ..Sampling::default()
     };
-    turn.reasoning = thinking::read(thinking, effort);
+    turn.reasoning = read_reasoning(thinking, effort);
     turn.output = output;
     if stream == Some(true) {
         turn.delivery = Delivery::Stream(UsageReport::Default);
@@ -153,7 +154,7 @@ fn read_message(
         RoleIn::Assistant => {
             let mut said = Vec::new();
             for (at, block) in content.into_blocks().into_iter().enumerate() {
-                said.push(read_said(block).map_err(|kind| {
+                said.push(read_output_block(block).map_err(|kind| {
                     misplaced(
                         &format!("messages[{index}].content[{at}]"),
                         &format!("a {kind} belongs in a user message, not in an assistant message"),
@@ -186,7 +187,7 @@ fn read_user(
             }
             continue;
         }
-        let part = read_given(block).map_err(|kind| {
+        let part = read_input_block(block).map_err(|kind| {
             misplaced(&place, &format!("a {kind} belongs in an assistant message, not in a user message"))
         })?;
         match turns.get_mut(first..).and_then(<[Message]>::last_mut) {
@@ -229,7 +230,7 @@ fn read_parts(content: ContentIn, place: &str) -> Result<Vec<Part>, TurnError> {
     let blocks = content.into_blocks().into_iter().enumerate();
     blocks
         .map(|(at, block)| {
-            read_given(block)
+            read_input_block(block)
                 .map_err(|kind| misplaced(&format!("{place}[{at}]"), &format!("a {kind} cannot stand here")))
         })
         .collect()
@@ -249,6 +250,25 @@ fn mark_billing_header(part: Part) -> Part {
     fields.insert("text".to_owned(), Value::from(text.text));
     fields.extend(text.extras.known_to(ID).cloned().unwrap_or_default());
     Part::Opaque(Opaque { dialect: ID, kind: BILLING_HEADER.to_owned(), fields })
+}
+
+/// Reads `thinking` and `output_config.effort`.
+fn read_reasoning(thinking: Option<ThinkingIn>, effort: Option<String>) -> Option<ReasoningRequest> {
+    match (thinking, effort) {
+        (None, None) => None,
+        (None, Some(effort)) => {
+            let mut extras = Extras::NONE;
+            extras.insert(ID, EFFORT_ONLY, Value::Null);
+            Some(ReasoningRequest { effort: Some(effort), extras, ..ReasoningRequest::default() })
+        }
+        (Some(thinking), effort) => Some(ReasoningRequest {
+            effort,
+            budget: thinking.budget_tokens,
+            mode: Some(thinking.mode),
+            summary: None,
+            extras: extras(thinking.extra),
+        }),
+    }
 }
 
 fn read_tool(tool: ToolIn) -> Tool {

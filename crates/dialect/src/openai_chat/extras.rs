@@ -7,19 +7,19 @@ use super::ID;
 
 /// Carries unknown fields along. `null` and `[]` mean the same as nothing here, and hosts send many.
 pub(super) fn extras(mut fields: Fields) -> Extras {
-    fields.retain(|_, value| !is_nothing(value));
+    fields.retain(|_, value| !is_empty_value(value));
     Extras::of(ID, fields)
 }
 
 /// The same with marks.
 pub(super) fn marked_extras(mut fields: Fields, marks: Vec<&'static str>) -> Extras {
-    fields.retain(|_, value| !is_nothing(value));
+    fields.retain(|_, value| !is_empty_value(value));
     Extras::marked_by(ID, fields, marks)
 }
 
 /// Carries unknown fields of an object and of the object inside it, which is named `inner_name`.
 pub(super) fn nested_extras(mut fields: Fields, inner_name: &str, mut inner: Fields) -> Extras {
-    inner.retain(|_, value| !is_nothing(value));
+    inner.retain(|_, value| !is_empty_value(value));
     if !inner.is_empty() {
         fields.insert(inner_name.to_owned(), Value::Object(inner));
     }
@@ -62,13 +62,13 @@ pub(super) fn opaque(tag: &str, fields: Fields) -> Opaque {
 /// continued, everything else is said anew.
 pub(super) fn merge(into: &mut Fields, more: Fields) {
     for (name, value) in more {
-        if is_nothing(&value) {
+        if is_empty_value(&value) {
             continue;
         }
         match (into.get_mut(&name), value) {
             (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
             (Some(Value::Array(old)), Value::Array(new)) => old.extend(new),
-            (Some(Value::String(old)), Value::String(new)) if CONTINUED.contains(&name.as_str()) => {
+            (Some(Value::String(old)), Value::String(new)) if STREAMED_FIELDS.contains(&name.as_str()) => {
                 old.push_str(&new);
             }
             (_, value) => {
@@ -79,9 +79,9 @@ pub(super) fn merge(into: &mut Fields, more: Fields) {
 }
 
 /// Fields of `audio` that come in pieces.
-const CONTINUED: [&str; 2] = ["data", "transcript"];
+const STREAMED_FIELDS: [&str; 2] = ["data", "transcript"];
 
-fn is_nothing(value: &Value) -> bool {
+fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),

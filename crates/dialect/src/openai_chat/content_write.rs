@@ -1,73 +1,12 @@
-//! Content parts, in both directions.
+//! Writes content parts.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
-use toolgate_model::{Audio, Document, Fields, Image, Losses, Opaque, Part, Source, Text};
+use toolgate_model::{Audio, Document, Fields, Image, Losses, Part, Source};
 
-use super::either::TextOr;
-use super::fields::{extras, nested_extras, write_nested};
-use super::wire::{AudioDataIn, AudioIn, FileDataIn, FileIn, ImageIn, ImageUrlIn, PartIn, RefusalIn, TextIn};
-use super::{ID, Origin, marks};
-
-/// What is given to the model. An empty string is no part at all.
-pub(super) fn read(content: Option<TextOr<PartIn>>) -> Vec<Part> {
-    match content {
-        None => Vec::new(),
-        Some(TextOr::Text(text)) if text.is_empty() => Vec::new(),
-        Some(TextOr::Text(text)) => vec![Part::text(text)],
-        Some(TextOr::List(parts)) => parts.into_iter().map(read_part).collect(),
-    }
-}
-
-fn read_part(part: PartIn) -> Part {
-    match part {
-        PartIn::Text(TextIn { text, extra }) => Part::Text(Text { text, extras: extras(extra) }),
-        // Only an assistant refuses; from anybody else it is text.
-        PartIn::Refusal(RefusalIn { refusal, extra }) => {
-            Part::Text(Text { text: refusal, extras: extras(extra) })
-        }
-        PartIn::Image(ImageIn { image_url: ImageUrlIn { url, extra: inner }, extra }) => Part::Image(Image {
-            source: Source::from_url(url),
-            extras: nested_extras(extra, "image_url", inner),
-        }),
-        PartIn::Audio(AudioIn { input_audio: AudioDataIn { data, format, extra: inner }, extra }) => {
-            Part::Audio(Audio { data, format, extras: nested_extras(extra, "input_audio", inner) })
-        }
-        PartIn::File(FileIn { file: FileDataIn { file_data, file_id, filename, extra: inner }, extra }) => {
-            let source = match (file_data, file_id) {
-                (Some(data), _) => file_source(data),
-                (None, id) => Source::File { provider: ID.provider, id: id.unwrap_or_default() },
-            };
-            let mut extras = nested_extras(extra, "file", inner);
-            extras.mark(ID, marks::NATIVE);
-            Part::Document(Document { source, name: filename, extras })
-        }
-        PartIn::Other(opaque) => Part::Opaque(opaque),
-    }
-}
-
-/// A part where only this dialect expects one.
-pub(super) fn read_opaque(part: PartIn) -> Opaque {
-    let part = read_part(part);
-    let written = write_part(&part, "content", &mut Losses::default());
-    let fields = match written.map(serde_json::to_value) {
-        Some(Ok(Value::Object(fields))) => fields,
-        _ => Fields::new(),
-    };
-    let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-    Opaque { dialect: ID, kind, fields }
-}
-
-/// By the book a `data:` address; some clients send bare base64, and then it is a PDF.
-fn file_source(data: String) -> Source {
-    if data.starts_with("data:") || data.starts_with("http") {
-        Source::from_url(data)
-    } else {
-        Source::Base64 { media_type: "application/pdf".to_owned(), data }
-    }
-}
+use super::extras::write_nested;
+use super::{ID, Origin};
 
 /// Content as it is written.
 #[derive(Serialize)]

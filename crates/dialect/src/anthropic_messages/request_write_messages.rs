@@ -7,17 +7,17 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::block::{report_refusal, write_call, write_opaque, write_reasoning, write_text};
-use super::media::{write_document, write_image};
+use super::content_write::{report_refusal, write_call, write_opaque, write_reasoning, write_text};
+use super::content_write_media::{write_document, write_image};
 use super::wire::BlockOut;
 use crate::NameMap;
 
 /// What the API accepts as a call's id. // T23
-const CALL_IDS: IdRules = IdRules { max_len: 64, allowed: is_name_letter };
+const CALL_IDS: IdRules = IdRules { max_len: 64, allowed: is_name_char };
 
 /// The letters of ids and names.
-pub(super) fn is_name_letter(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
+pub(super) fn is_name_char(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
 }
 
 /// The ids the host is given.
@@ -91,7 +91,7 @@ pub(super) fn write<'a>(
             }
             Message::Assistant(assistant) => {
                 let extra = assistant.extras.write(ID, "messages[].assistant", losses);
-                let content = write_said(index, assistant, ids, names, losses);
+                let content = write_assistant(index, assistant, ids, names, losses);
                 if !content.is_empty() {
                     messages.push(MessageOut { role: "assistant", content, extra, results: 0 });
                 }
@@ -118,7 +118,7 @@ fn user_turn<'m, 'a>(messages: &'m mut Vec<MessageOut<'a>>) -> &'m mut MessageOu
     &mut messages[last]
 }
 
-fn write_said<'a>(
+fn write_assistant<'a>(
     index: usize,
     assistant: &'a AssistantMessage,
     ids: &'a HostIds,

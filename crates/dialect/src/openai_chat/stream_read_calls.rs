@@ -8,9 +8,9 @@ use toolgate_model::{
     BlockEnd, BlockStart, CallId, CallKind, Delta, Fields, Losses, ToolName, TurnError, TurnEvent,
 };
 
-use super::fields::{merge, nested_extras};
-use super::stream_read::Key;
-use super::stream_wire::{CallDelta, Str};
+use super::extras::{merge, nested_extras};
+use super::stream_read::BlockKey;
+use super::wire_stream::{CallDelta, Str};
 
 /// The most calls of one reply; a host that begins more is broken or hostile.
 const MAX_CALLS: usize = 1024;
@@ -52,7 +52,7 @@ impl Calls {
         &mut self,
         delta: CallDelta<'_>,
         reply_id: &str,
-        sequencer: &mut Sequencer<Key>,
+        sequencer: &mut Sequencer<BlockKey>,
         out: &mut Vec<TurnEvent>,
     ) -> Result<(), TurnError> {
         let at = self.find(&delta);
@@ -86,7 +86,7 @@ impl Calls {
                 call.begin(at, reply_id, sequencer, out);
             }
         } else if !text.is_empty() {
-            sequencer.delta(Key::Call(at), Delta::Arguments(text.into_owned()), out);
+            sequencer.delta(BlockKey::Call(at), Delta::Arguments(text.into_owned()), out);
         }
         if is_complete {
             call.finish(at, sequencer, out);
@@ -98,7 +98,7 @@ impl Calls {
     pub(super) fn end(
         &mut self,
         reply_id: &str,
-        sequencer: &mut Sequencer<Key>,
+        sequencer: &mut Sequencer<BlockKey>,
         losses: &mut Losses,
         out: &mut Vec<TurnEvent>,
     ) {
@@ -148,25 +148,31 @@ impl Call {
         }
     }
 
-    fn begin(&mut self, at: usize, reply_id: &str, sequencer: &mut Sequencer<Key>, out: &mut Vec<TurnEvent>) {
+    fn begin(
+        &mut self,
+        at: usize,
+        reply_id: &str,
+        sequencer: &mut Sequencer<BlockKey>,
+        out: &mut Vec<TurnEvent>,
+    ) {
         self.stage = Stage::Begun;
-        let id = if self.id.is_empty() { made_up_id(at, reply_id) } else { self.id.clone() };
+        let id = if self.id.is_empty() { generated_id(at, reply_id) } else { self.id.clone() };
         let start = BlockStart::ToolCall {
             id: CallId::from(id),
             name: ToolName::from(self.name.as_str()),
             kind: self.kind,
         };
-        sequencer.start(Key::Call(at), start, out);
+        sequencer.start(BlockKey::Call(at), start, out);
         let held = std::mem::take(&mut self.held);
-        sequencer.delta(Key::Call(at), Delta::Arguments(held), out);
+        sequencer.delta(BlockKey::Call(at), Delta::Arguments(held), out);
     }
 
     fn has_extras(&self) -> bool {
         !self.extra.is_empty() || !self.inner_extra.is_empty()
     }
 
-    fn finish(&mut self, at: usize, sequencer: &mut Sequencer<Key>, out: &mut Vec<TurnEvent>) {
-        if !sequencer.is_open(Key::Call(at)) {
+    fn finish(&mut self, at: usize, sequencer: &mut Sequencer<BlockKey>, out: &mut Vec<TurnEvent>) {
+        if !sequencer.is_open(BlockKey::Call(at)) {
             return;
         }
         let inner_name = match self.kind {
@@ -175,12 +181,12 @@ impl Call {
         };
         let extra = std::mem::take(&mut self.extra);
         let extras = nested_extras(extra, inner_name, std::mem::take(&mut self.inner_extra));
-        sequencer.finish(Key::Call(at), BlockEnd { seal: None, extras }, out);
+        sequencer.finish(BlockKey::Call(at), BlockEnd { seal: None, extras }, out);
     }
 }
 
 /// T23: an id for a call without one, the same whenever the reply is read again.
-pub(super) fn made_up_id(at: usize, reply_id: &str) -> String {
+pub(super) fn generated_id(at: usize, reply_id: &str) -> String {
     shortened(&format!("call_{at}_{reply_id}"), MAX_ID_CHARS, |c| {
         c.is_ascii_alphanumeric() || c == '_' || c == '-'
     })

@@ -1,13 +1,13 @@
-//! Writes an assistant's message, in a history and in a whole reply.
+//! Writes an assistant message, in a request's history and in a whole reply.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Reasoning, Text, ToolCall};
 
-use super::assistant::is_part;
-use super::content::{ContentOut, PartOut, ThinkingText, TypedPart};
-use super::fields::write_nested;
+use super::content_read_assistant::is_part;
+use super::content_write::{ContentOut, PartOut, ThinkingText, TypedPart};
+use super::extras::write_nested;
 use super::{ID, Origin, marks};
 use crate::NameMap;
 
@@ -67,34 +67,34 @@ struct CustomCallOut<'a> {
     extra: Fields,
 }
 
-/// How calls are told.
+/// How calls are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallForm {
     /// In `tool_calls`, except those marked as legacy.
     Tools,
-    /// The one call there is room for in `function_call`.
+    /// In `function_call`, which holds one call.
     Legacy,
 }
 
 /// What writing a message depends on.
 #[derive(Clone, Copy)]
-pub(super) struct Voice<'a> {
+pub(super) struct WriteContext<'a> {
     pub(super) origin: Origin,
     pub(super) names: &'a NameMap,
     pub(super) calls: CallForm,
-    /// Where it stands, for losses.
+    /// The path of the message in loss reports.
     pub(super) place: &'static str,
 }
 
-/// Writes a message. `id` gives the id of the call at this block.
+/// Writes a message. `id` returns the id to write for the call at a block index.
 pub(super) fn write<'a>(
     blocks: &'a [Block],
     extras: &Extras,
-    voice: Voice<'a>,
+    context: WriteContext<'a>,
     mut id: impl FnMut(usize, &'a ToolCall) -> &'a str,
     losses: &mut Losses,
 ) -> AssistantOut<'a> {
-    let mut content = Content::new(voice.origin, blocks);
+    let mut body = ContentBuilder::new(context.origin, blocks);
     let mut out = AssistantOut {
         role: "assistant",
         content: None,
@@ -103,47 +103,47 @@ pub(super) fn write<'a>(
         reasoning: None,
         tool_calls: Vec::new(),
         function_call: None,
-        extra: extras.write(ID, voice.place, losses),
+        extra: extras.write(ID, context.place, losses),
     };
-    if voice.origin == Origin::Foreign && !blocks.iter().filter_map(rank).is_sorted() {
+    if context.origin == Origin::Foreign && !blocks.iter().filter_map(rank).is_sorted() {
         losses.add(
-            format!("{}.order", voice.place),
-            "openai-chat tells all thoughts first, then all text, then the calls",
+            format!("{}.order", context.place),
+            "openai-chat writes reasoning first, then text, then calls",
         );
     }
     for (index, block) in blocks.iter().enumerate() {
         match block {
-            Block::Text(text) => content.text(text, voice, losses),
+            Block::Text(text) => body.text(text, context, losses),
             Block::Refusal(text) if text.extras.is_marked(ID, marks::REFUSAL_PART) => {
-                let extra = text.extras.write(ID, voice.place, losses);
-                content.parts.push(PartOut::Typed(TypedPart::Refusal { refusal: &text.text, extra }));
+                let extra = text.extras.write(ID, context.place, losses);
+                body.parts.push(PartOut::Typed(TypedPart::Refusal { refusal: &text.text, extra }));
             }
             Block::Refusal(text) => append(&mut out.refusal, Cow::Borrowed(&text.text), ""),
-            Block::Reasoning(thought) => write_thought(thought, voice, &mut out, &mut content, losses),
+            Block::Reasoning(reasoning) => write_reasoning(reasoning, context, &mut out, &mut body, losses),
             Block::ToolCall(call) => {
-                content.interrupted = true;
-                out.call(call, id(index, call), voice, losses);
+                body.interrupted = true;
+                out.call(call, id(index, call), context, losses);
             }
-            Block::Opaque(opaque) => match opaque.write(ID, voice.place, losses) {
-                // A call of an unknown kind has an id; content parts have none.
+            Block::Opaque(opaque) => match opaque.write(ID, context.place, losses) {
+                // Calls of an unknown kind have an id; content parts do not.
                 Some(fields) if fields.contains_key("id") => out.tool_calls.push(CallOut::Opaque(fields)),
-                Some(fields) => content.parts.push(PartOut::Opaque(fields)),
+                Some(fields) => body.parts.push(PartOut::Opaque(fields)),
                 None => {}
             },
         }
     }
-    out.content = content.end();
-    let is_silent = out.content.is_none()
+    out.content = body.end();
+    let is_empty = out.content.is_none()
         && out.refusal.is_none()
         && out.tool_calls.is_empty()
         && out.function_call.is_none();
-    if out.content.is_none() && (extras.is_marked(ID, marks::EMPTY_CONTENT) || is_silent) {
+    if out.content.is_none() && (extras.is_marked(ID, marks::EMPTY_CONTENT) || is_empty) {
         out.content = Some(ContentOut::Text(Cow::Borrowed("")));
     }
     out
 }
 
-/// The order in which a message tells things, whatever came first. What it has no word for counts nowhere.
+/// The fixed order of a message's fields. Opaque blocks have no rank.
 fn rank(block: &Block) -> Option<u8> {
     match block {
         Block::Reasoning(_) => Some(0),
@@ -154,68 +154,68 @@ fn rank(block: &Block) -> Option<u8> {
 }
 
 impl<'a> AssistantOut<'a> {
-    fn call(&mut self, call: &'a ToolCall, id: &'a str, voice: Voice<'a>, losses: &mut Losses) {
-        let name = voice.names.to_host(call.name.as_str());
+    fn call(&mut self, call: &'a ToolCall, id: &'a str, context: WriteContext<'a>, losses: &mut Losses) {
+        let name = context.names.to_host(call.name.as_str());
         if call.kind == CallKind::Custom {
-            let (extra, inner) = write_nested(&call.extras, "custom", voice.place, losses);
+            let (extra, inner) = write_nested(&call.extras, "custom", context.place, losses);
             let custom = CustomCallOut { name, input: &call.arguments, extra: inner };
             return self.tool_calls.push(CallOut::Custom { id, r#type: "custom", custom, extra });
         }
-        let (extra, inner) = write_nested(&call.extras, "function", voice.place, losses);
+        let (extra, inner) = write_nested(&call.extras, "function", context.place, losses);
         let function = FunctionCallOut { name, arguments: written_arguments(&call.arguments), extra: inner };
-        if voice.calls == CallForm::Tools && !call.extras.is_marked(ID, marks::LEGACY) {
+        if context.calls == CallForm::Tools && !call.extras.is_marked(ID, marks::LEGACY) {
             let r#type = Some("function").filter(|_| !call.extras.is_marked(ID, marks::NO_TYPE));
             return self.tool_calls.push(CallOut::Function { id, r#type, function, extra });
         }
         if self.function_call.is_some() {
             return losses
-                .add(format!("{}.function_call", voice.place), "the legacy form has room for one call");
+                .add(format!("{}.function_call", context.place), "the legacy form has room for one call");
         }
         self.function_call = Some(function);
     }
 }
 
-/// T9: a call without arguments is a call with none.
+/// T9: no arguments are written as an empty object.
 pub(super) fn written_arguments(arguments: &str) -> &str {
     if arguments.is_empty() { "{}" } else { arguments }
 }
 
-/// T27: hosts that reason want their thoughts back, whoever sealed them.
-fn write_thought<'a>(
-    thought: &'a Reasoning,
-    voice: Voice<'a>,
+/// Writes reasoning back, even if another provider sealed it: reasoning models expect it in the history (T27).
+fn write_reasoning<'a>(
+    reasoning: &'a Reasoning,
+    context: WriteContext<'a>,
     out: &mut AssistantOut<'a>,
-    content: &mut Content<'a>,
+    body: &mut ContentBuilder<'a>,
     losses: &mut Losses,
 ) {
-    let extra = thought.extras.write(ID, voice.place, losses);
-    let text = match thought.parts.as_slice() {
+    let extra = reasoning.extras.write(ID, context.place, losses);
+    let text = match reasoning.parts.as_slice() {
         [] => {
-            return losses.add(format!("{}.reasoning", voice.place), "it is sealed and has no text to send");
+            return losses.add(format!("{}.reasoning", context.place), "it is sealed and has no text");
         }
         [part] => Cow::Borrowed(part.text.as_str()),
-        _ => Cow::Owned(thought.text()),
+        _ => Cow::Owned(reasoning.text()),
     };
-    if thought.seal.is_some() {
+    if reasoning.seal.is_some() {
         losses.add(
-            format!("{}.reasoning.seal", voice.place),
-            "openai-chat has no place for a proof of reasoning",
+            format!("{}.reasoning.seal", context.place),
+            "openai-chat has no field for a reasoning seal",
         );
     }
-    if is_part(thought) {
+    if is_part(reasoning) {
         let thinking = [ThinkingText::new(text)];
-        return content.parts.push(PartOut::Typed(TypedPart::Thinking { thinking, extra }));
+        return body.parts.push(PartOut::Typed(TypedPart::Thinking { thinking, extra }));
     }
-    let both = thought.extras.is_marked(ID, marks::REASONING_BOTH);
-    if both || thought.extras.is_marked(ID, marks::REASONING) {
+    let both = reasoning.extras.is_marked(ID, marks::REASONING_BOTH);
+    if both || reasoning.extras.is_marked(ID, marks::REASONING) {
         append(&mut out.reasoning, text.clone(), PARAGRAPH);
     }
-    if both || !thought.extras.is_marked(ID, marks::REASONING) {
+    if both || !reasoning.extras.is_marked(ID, marks::REASONING) {
         append(&mut out.reasoning_content, text, PARAGRAPH);
     }
 }
 
-/// What stands between texts that were apart.
+/// Separates texts that were separate blocks.
 pub(super) const PARAGRAPH: &str = "\n\n";
 
 fn append<'a>(to: &mut Option<Cow<'a, str>>, text: Cow<'a, str>, between: &str) {
@@ -229,12 +229,12 @@ fn append<'a>(to: &mut Option<Cow<'a, str>>, text: Cow<'a, str>, between: &str) 
     }
 }
 
-/// Collects what was said. One string wherever possible, because many hosts take nothing else.
-struct Content<'a> {
+/// Builds `content`: a string wherever possible, because many hosts accept nothing else.
+struct ContentBuilder<'a> {
     form: Form,
     text: Option<Cow<'a, str>>,
     parts: Vec<PartOut<'a>>,
-    /// A call came since the last text.
+    /// True if a call followed the last text.
     interrupted: bool,
 }
 
@@ -244,20 +244,20 @@ enum Form {
     Parts,
 }
 
-impl<'a> Content<'a> {
+impl<'a> ContentBuilder<'a> {
     fn new(origin: Origin, blocks: &[Block]) -> Self {
         let form = if origin == Origin::Native && came_in_parts(blocks) { Form::Parts } else { Form::String };
         Self { form, text: None, parts: Vec::new(), interrupted: false }
     }
 
-    fn text(&mut self, text: &'a Text, voice: Voice<'a>, losses: &mut Losses) {
-        let extra = text.extras.write(ID, voice.place, losses);
+    fn text(&mut self, text: &'a Text, context: WriteContext<'a>, losses: &mut Losses) {
+        let extra = text.extras.write(ID, context.place, losses);
         if self.form == Form::Parts {
             return self
                 .parts
                 .push(PartOut::Typed(TypedPart::Text { text: Cow::Borrowed(&text.text), extra }));
         }
-        let apart = self.interrupted && voice.origin == Origin::Foreign;
+        let apart = self.interrupted && context.origin == Origin::Foreign;
         self.interrupted = false;
         append(&mut self.text, Cow::Borrowed(&text.text), if apart { PARAGRAPH } else { "" });
     }
@@ -271,14 +271,14 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Whether blocks of this dialect stood in an array: only there two texts are neighbours, or a text has fields.
+/// Whether `content` was an array: only then are two texts adjacent, or does a text have extra fields.
 fn came_in_parts(blocks: &[Block]) -> bool {
     let is_text = |block: &Block| matches!(block, Block::Text(_));
     blocks.windows(2).any(|pair| pair.iter().all(is_text))
         || blocks.iter().any(|block| match block {
             Block::Text(text) => text.extras.known_to(ID).is_some(),
             Block::Refusal(text) => text.extras.is_marked(ID, marks::REFUSAL_PART),
-            Block::Reasoning(thought) => is_part(thought),
+            Block::Reasoning(reasoning) => is_part(reasoning),
             Block::Opaque(opaque) => !opaque.fields.contains_key("id"),
             Block::ToolCall(_) => false,
         })

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolgate_model::{JsonText, Losses};
 
-use super::arguments::CUSTOM_INPUT;
+use super::content_write_input::CUSTOM_INPUT;
 use crate::tool_schema;
 
 /// Keywords the API refuses in a tool whose arguments must follow the schema exactly; other tools may have them.

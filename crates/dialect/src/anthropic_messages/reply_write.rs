@@ -1,0 +1,108 @@
+//! Writes a whole reply, and the message that starts a stream.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use toolgate_model::{Block, Fields, Losses, Reply, ReplyHead, ReplyId, StopReason, Translated};
+
+use super::ID;
+use super::content_write::{report_refusal, write_call, write_opaque, write_reasoning, write_text};
+use super::usage::UsageOut;
+use super::wire::BlockOut;
+use crate::ReplyContext;
+
+/// What every reply's id begins with.
+const ID_PREFIX: &str = "msg_";
+
+/// Writes a reply for a client.
+pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
+    let mut losses = Losses::default();
+    let Reply { head, blocks, finish } = reply;
+    let usage = match &finish.usage {
+        Some(usage) => UsageOut::of(usage, &mut losses),
+        None => UsageOut::uncounted(context.estimated_input, &mut losses),
+    };
+    let mut message = opening(head, context, usage, &mut losses);
+    message.content = blocks.iter().filter_map(|block| write_block(block, &mut losses)).collect();
+    message.stop_reason = Some(write_stop_reason(&finish.stop, &mut losses));
+    message.stop_sequence = finish.stop_sequence.as_deref();
+    message.extra.extend(finish.extras.write(ID, "reply", &mut losses));
+    // Strings, numbers and string-keyed objects always serialise.
+    let value = serde_json::to_vec(&message).unwrap_or_default();
+    Translated { value, losses }
+}
+
+#[derive(Serialize)]
+pub(super) struct MessageOut<'a> {
+    id: Cow<'a, str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    role: &'static str,
+    model: &'a str,
+    content: Vec<BlockOut<'a>>,
+    stop_reason: Option<&'a str>,
+    stop_sequence: Option<&'a str>,
+    usage: UsageOut,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+/// The message before anything was said.
+pub(super) fn opening<'a>(
+    head: &'a ReplyHead,
+    context: &'a ReplyContext,
+    usage: UsageOut,
+    losses: &mut Losses,
+) -> MessageOut<'a> {
+    MessageOut {
+        id: written_id(head, context),
+        kind: "message",
+        role: "assistant",
+        model: head.model.as_ref().unwrap_or(&context.request.model).as_str(),
+        content: Vec::new(),
+        stop_reason: None,
+        stop_sequence: None,
+        usage,
+        extra: head.extras.write(ID, "reply", losses),
+    }
+}
+
+/// The reply's id: the host's where it is one of this API, else ours. Hosts of other APIs give the same id to many
+/// replies, and Claude Code takes messages with the same id for parts of one.
+fn written_id<'a>(head: &'a ReplyHead, context: &'a ReplyContext) -> Cow<'a, str> {
+    let is_own = |id: &&str| head.extras.known_to(ID).is_some() || id.starts_with(ID_PREFIX);
+    let kept = head.id.as_ref().map(ReplyId::as_str).filter(is_own);
+    let id = kept.unwrap_or(&context.fallback_id);
+    if id.starts_with(ID_PREFIX) { Cow::Borrowed(id) } else { Cow::Owned(format!("{ID_PREFIX}{id}")) }
+}
+
+fn write_block<'a>(block: &'a Block, losses: &mut Losses) -> Option<BlockOut<'a>> {
+    Some(match block {
+        Block::Text(text) => write_text(text, losses),
+        Block::Refusal(text) => {
+            report_refusal(losses);
+            write_text(text, losses)
+        }
+        Block::Reasoning(reasoning) => write_reasoning(reasoning, losses),
+        Block::ToolCall(call) => write_call(call, call.id.as_str(), call.name.as_str(), losses),
+        Block::Opaque(opaque) => return write_opaque(opaque, losses),
+    })
+}
+
+/// The word for why a reply ended.
+pub(super) fn write_stop_reason<'a>(stop: &'a StopReason, losses: &mut Losses) -> &'a str {
+    match stop {
+        StopReason::EndTurn => "end_turn",
+        StopReason::ToolUse => "tool_use",
+        StopReason::MaxTokens => "max_tokens",
+        StopReason::StopSequence => "stop_sequence",
+        StopReason::PauseTurn => "pause_turn",
+        StopReason::Refusal => "refusal",
+        StopReason::ContentFilter => {
+            losses.add("stop_reason", "the Messages API calls a filtered answer a refusal");
+            "refusal"
+        }
+        StopReason::ContextWindow => "model_context_window_exceeded",
+        StopReason::Other(reason) => reason,
+    }
+}

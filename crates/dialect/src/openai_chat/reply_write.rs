@@ -1,0 +1,168 @@
+//! Writes a whole reply, and what whole replies share with streams.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_model::{Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, ToolCall, Translated};
+
+use super::content_write_assistant::{self, AssistantOut, CallForm, WriteContext};
+use super::extras::take_object;
+use super::reply_read::{MESSAGE, REPLY};
+use super::usage::UsageOut;
+use super::{ID, Origin, marks};
+use crate::{NameMap, ReplyContext};
+
+#[derive(Serialize)]
+struct ReplyOut<'a> {
+    id: String,
+    object: &'static str,
+    created: u64,
+    model: &'a str,
+    choices: [ChoiceOut<'a>; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<UsageOut>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+#[derive(Serialize)]
+struct ChoiceOut<'a> {
+    index: u32,
+    message: AssistantOut<'a>,
+    finish_reason: &'a str,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+/// Writes a reply.
+pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
+    let Reply { head, blocks, finish } = reply;
+    let mut losses = Losses::default();
+    let mut extra = head.extras.write(ID, "", &mut losses);
+    let FinishFields { choice, message, reply: late } = finish_fields(&finish.extras, &mut losses);
+    extra.extend(late);
+    let names = NameMap::default();
+    let calls = call_form(context);
+    let write_context =
+        WriteContext { origin: Origin::of(&head.extras), names: &names, calls, place: "message" };
+    let mut message_extras = Extras::of(ID, message);
+    if finish.extras.is_marked(ID, marks::EMPTY_CONTENT) {
+        message_extras.mark(ID, marks::EMPTY_CONTENT);
+    }
+    let message = content_write_assistant::write(
+        blocks,
+        &message_extras,
+        write_context,
+        |_, call| written_call_id(call),
+        &mut losses,
+    );
+    let out = ReplyOut {
+        id: written_id(head, context),
+        object: "chat.completion",
+        created: head.created.unwrap_or(context.now),
+        model: head.model.as_ref().unwrap_or(&context.request.model).as_str(),
+        choices: [ChoiceOut {
+            index: 0,
+            message,
+            finish_reason: write_stop(finish, calls, &mut losses),
+            extra: choice,
+        }],
+        usage: finish.usage.as_ref().map(|usage| UsageOut::new(usage, &mut losses)),
+        extra,
+    };
+    // Nothing in it can fail to serialise: keys are strings and numbers finite.
+    let value = serde_json::to_vec(&out).unwrap_or_default();
+    Translated { value, losses }
+}
+
+/// What a host left out stays out for its own clients; in a history every call gets an id.
+fn written_call_id(call: &ToolCall) -> &str {
+    if call.extras.is_marked(ID, marks::NO_ID) { "" } else { call.id.as_str() }
+}
+
+/// What [`finish_extras`] put together.
+pub(super) struct FinishFields {
+    pub(super) choice: Fields,
+    pub(super) message: Fields,
+    pub(super) reply: Fields,
+}
+
+/// Undoes [`finish_extras`].
+pub(super) fn finish_fields(extras: &Extras, losses: &mut Losses) -> FinishFields {
+    let mut choice = extras.write(ID, "finish", losses);
+    let message = take_object(&mut choice, MESSAGE);
+    let reply = take_object(&mut choice, REPLY);
+    FinishFields { choice, message, reply }
+}
+
+/// Why the reply ended, in this dialect's words.
+pub(super) fn write_stop<'a>(finish: &'a Finish, calls: CallForm, losses: &mut Losses) -> &'a str {
+    if finish.stop_sequence.is_some() {
+        losses.unknown_to(ID, "stop_sequence");
+    }
+    match &finish.stop {
+        StopReason::EndTurn | StopReason::StopSequence => "stop",
+        StopReason::ToolUse => match calls {
+            CallForm::Tools => "tool_calls",
+            CallForm::Legacy => "function_call",
+        },
+        StopReason::MaxTokens | StopReason::ContextWindow => "length",
+        StopReason::Refusal | StopReason::ContentFilter => "content_filter",
+        StopReason::PauseTurn => {
+            losses.add("stop_reason", "openai-chat cannot say that the turn is paused");
+            "stop"
+        }
+        StopReason::Other(word) => word,
+    }
+}
+
+/// How the client expects calls.
+pub(super) fn call_form(context: &ReplyContext) -> CallForm {
+    if context.request.extras.is_marked(ID, marks::LEGACY) { CallForm::Legacy } else { CallForm::Tools }
+}
+
+const ID_PREFIX: &str = "chatcmpl-";
+
+/// The reply's id: a host's own stays, everything else gets this dialect's prefix.
+pub(super) fn written_id(head: &ReplyHead, context: &ReplyContext) -> String {
+    let id = head.id.as_ref().map_or(context.fallback_id.as_str(), |id| id.as_str());
+    let is_own = head.id.is_some() && Origin::of(&head.extras) == Origin::Native;
+    if is_own || id.starts_with(ID_PREFIX) { id.to_owned() } else { format!("{ID_PREFIX}{id}") }
+}
+
+/// Joins whole replies to the same request into one with several choices. As this API defines it for `n`, the
+/// prompt counts once and the answers' tokens add up.
+pub fn merge_choices(replies: Vec<Vec<u8>>) -> Vec<u8> {
+    let mut replies = replies.into_iter().filter_map(|reply| serde_json::from_slice::<Fields>(&reply).ok());
+    let Some(mut merged) = replies.next() else { return b"{}".to_vec() };
+    for mut reply in replies {
+        let choices = reply.get_mut("choices").map(Value::take);
+        if let (Some(Value::Array(all)), Some(Value::Array(more))) = (merged.get_mut("choices"), choices) {
+            all.extend(more);
+        }
+        add_completion(&mut merged, &reply);
+    }
+    if let Some(Value::Array(choices)) = merged.get_mut("choices") {
+        for (index, choice) in choices.iter_mut().enumerate() {
+            choice["index"] = Value::from(index);
+        }
+    }
+    serde_json::to_vec(&merged).unwrap_or_default()
+}
+
+fn add_completion(merged: &mut Fields, reply: &Fields) {
+    let (Some(total), Some(more)) = (merged.get_mut("usage"), reply.get("usage")) else { return };
+    let count = |usage: &Value, path: &str| usage.pointer(path).and_then(Value::as_u64);
+    let added = count(more, "/completion_tokens").unwrap_or_default();
+    for path in ["/completion_tokens", "/total_tokens"] {
+        let sum = count(total, path).unwrap_or_default().saturating_add(added);
+        if let Some(figure) = total.pointer_mut(path) {
+            *figure = Value::from(sum);
+        }
+    }
+    let reasoning = "/completion_tokens_details/reasoning_tokens";
+    if let (Some(old), Some(new)) = (count(total, reasoning), count(more, reasoning))
+        && let Some(figure) = total.pointer_mut(reasoning)
+    {
+        *figure = Value::from(old.saturating_add(new));
+    }
+}

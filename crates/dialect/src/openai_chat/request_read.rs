@@ -1,0 +1,148 @@
+//! Reads a request.
+
+use serde_json::Value;
+use toolgate_model::{
+    Delivery, Fields, JsonText, Losses, OutputFormat, ReasoningRequest, Retention, Sampling, SchemaFormat,
+    Translated, TurnError, TurnRequest, UsageReport,
+};
+
+use super::extras::{marked_extras, nested_extras};
+use super::wire::{FormatIn, RequestIn, SchemaIn, StreamOptionsIn};
+use super::wire_either::StringOrArray;
+use super::{marks, request_read_messages, request_read_tools};
+use crate::json::{self, Unreadable};
+
+/// Reads a request body; an error names the field at fault.
+pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
+    let wire: RequestIn = json::read(body).map_err(unreadable)?;
+    if wire.messages.is_empty() {
+        return Err(TurnError::invalid_param("messages", "messages: give at least one message"));
+    }
+    translate(wire)
+}
+
+/// The error for a body that cannot be parsed.
+pub(super) fn unreadable(Unreadable { place, cause }: Unreadable) -> TurnError {
+    if cause.is_syntax() || cause.is_eof() {
+        return TurnError::invalid(format!("the request body is not valid JSON: {cause}")).caused_by(cause);
+    }
+    match place {
+        None => TurnError::invalid(format!("the request body cannot be read: {cause}")).caused_by(cause),
+        Some(place) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")).caused_by(cause),
+    }
+}
+
+fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
+    let RequestIn {
+        model,
+        messages,
+        tools,
+        functions,
+        tool_choice,
+        function_call,
+        parallel_tool_calls,
+        max_tokens,
+        max_completion_tokens,
+        temperature,
+        top_p,
+        top_k,
+        frequency_penalty,
+        presence_penalty,
+        seed,
+        stop,
+        response_format,
+        reasoning_effort,
+        stream,
+        stream_options,
+        n,
+        user,
+        safety_identifier,
+        store,
+        mut extra,
+    } = wire;
+    let mut marks = Vec::from([marks::NATIVE]);
+    let is_legacy = functions.is_some() || function_call.is_some();
+    marks.extend(is_legacy.then_some(marks::LEGACY));
+    let max_output = match (max_completion_tokens, max_tokens) {
+        (Some(limit), also) => {
+            extra.extend(also.map(|also| ("max_tokens".to_owned(), Value::from(also))));
+            Some(limit)
+        }
+        (None, limit) => {
+            marks.extend(limit.map(|_| marks::MAX_TOKENS));
+            limit
+        }
+    };
+    let stop = match stop {
+        Some(StringOrArray::String(text)) => {
+            marks.push(marks::STOP_STRING);
+            vec![text]
+        }
+        Some(StringOrArray::Array(texts)) => texts,
+        None => Vec::new(),
+    };
+    let user = match (user, safety_identifier) {
+        (Some(user), also) => {
+            extra.extend(also.map(|also| ("safety_identifier".to_owned(), Value::from(also))));
+            Some(user)
+        }
+        (None, user) => {
+            marks.extend(user.as_ref().map(|_| marks::SAFETY_IDENTIFIER));
+            user
+        }
+    };
+    let output = read_format(response_format, &mut extra, &mut marks);
+    let delivery = read_delivery(stream, stream_options, &mut extra);
+    let mut request = TurnRequest::new(model, request_read_messages::read(messages));
+    request.tool_choice = request_read_tools::read_choice(tool_choice, function_call, parallel_tool_calls)?;
+    request.tools = request_read_tools::read(tools, functions);
+    request.max_output = max_output;
+    request.sampling =
+        Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop };
+    request.reasoning =
+        reasoning_effort.map(|effort| ReasoningRequest { effort: Some(effort), ..Default::default() });
+    request.output = output;
+    request.delivery = delivery;
+    request.samples = n;
+    request.user = user;
+    request.retention = store.map(|keep| if keep { Retention::Keep } else { Retention::Discard });
+    request.extras = marked_extras(extra, marks);
+    Ok(Translated { value: request, losses: Losses::default() })
+}
+
+fn read_format(format: Option<FormatIn>, extra: &mut Fields, marks: &mut Vec<&'static str>) -> OutputFormat {
+    let (format, beside) = match format {
+        None => return OutputFormat::Text,
+        Some(FormatIn::Text(beside)) => {
+            marks.push(marks::TEXT_FORMAT);
+            (OutputFormat::Text, beside)
+        }
+        Some(FormatIn::JsonObject(beside)) => (OutputFormat::JsonObject, beside),
+        Some(FormatIn::JsonSchema { json_schema, extra: beside }) => {
+            let SchemaIn { name, description, schema, strict, extra: inner } = json_schema;
+            let schema = schema.unwrap_or_else(JsonText::empty_object);
+            let extras = nested_extras(beside, "json_schema", inner);
+            return OutputFormat::JsonSchema(SchemaFormat { name, description, schema, strict, extras });
+        }
+    };
+    if !beside.is_empty() {
+        extra.insert("response_format".to_owned(), Value::Object(beside));
+    }
+    format
+}
+
+fn read_delivery(stream: Option<bool>, options: Option<StreamOptionsIn>, extra: &mut Fields) -> Delivery {
+    let StreamOptionsIn { include_usage, extra: beside } =
+        options.unwrap_or(StreamOptionsIn { include_usage: None, extra: Fields::new() });
+    if !beside.is_empty() {
+        extra.insert("stream_options".to_owned(), Value::Object(beside));
+    }
+    if stream != Some(true) {
+        return Delivery::Whole;
+    }
+    Delivery::Stream(match include_usage {
+        None => UsageReport::Default,
+        Some(true) => UsageReport::Included,
+        Some(false) => UsageReport::Omitted,
+    })
+}
