@@ -175,7 +175,6 @@ mod tests {
             ("HTTP/1.1", "HTTP/1.0"),
             ("POST", "GET"),
             ("/v1/messages?", "/v1/messages/count_tokens?"),
-            ("/v1/messages?", "http://here/v1/messages?"),
         ];
         others.extend(replaced.map(|(from, to)| format!("{}\r\nbody", TURN.replace(from, to))));
         others.push("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned());
@@ -193,6 +192,9 @@ mod tests {
         }
         assert!(found(&format!("{TURN}\n")).is_err());
         assert!(found("PRI * HTTP/3.0\r\n\r\n").is_err());
+        assert!(
+            found(&format!("{}\r\n", TURN.replace("/v1/messages?", "http://here/v1/messages?"))).is_err()
+        );
     }
 
     #[test]
