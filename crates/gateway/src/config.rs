@@ -77,7 +77,7 @@ pub struct ClientDeadlines {
     /// Between two requests on a connection.
     pub idle: Duration,
     /// The fewest bytes per second of a request body, on average over a window.
-    pub body_rate: u64,
+    pub body_rate: usize,
     /// How long a client may take nothing of a reply that is ready for it.
     pub stalled: Duration,
 }

@@ -104,6 +104,7 @@ impl Gateway {
             connections: Arc::clone(&connections),
             usage: parts.usage.clone(),
             dropped_log_lines: parts.dropped_log_lines,
+            upstreams: upstream_stats.clone(),
         };
         let shared = Shared {
             door: Door::new(config, agent_key.key()),

@@ -16,6 +16,17 @@ pub(crate) fn read(root: &Section<'_>, reading: &mut Reading<'_>) -> Limits {
     keys.duration("ping", &mut limits.ping_every);
     keys.duration("commit", &mut limits.commit_after);
     keys.duration("shutdown_grace", &mut limits.shutdown_grace);
+    keys.count("connections", &mut limits.connections);
+    keys.duration("head", &mut limits.deadlines.head);
+    keys.duration("idle", &mut limits.deadlines.idle);
+    keys.size("body_rate", &mut limits.deadlines.body_rate);
+    keys.duration("stalled", &mut limits.deadlines.stalled);
+    if limits.deadlines.stalled <= limits.ping_every {
+        keys.reading.error(
+            section.place(),
+            "`stalled` must be longer than `ping`: a client is stalled if it does not take the pings",
+        );
+    }
     keys.refuse_others();
     limits
 }
@@ -32,6 +43,14 @@ impl Keys<'_, '_, '_> {
         self.known.push(key);
         if let Some(written) = self.section.size(key, self.reading) {
             *limit = written.value;
+        }
+    }
+
+    fn count(&mut self, key: &'static str, limit: &mut usize) {
+        const MAX: u32 = 1_000_000;
+        self.known.push(key);
+        if let Some(written) = self.section.count(key, MAX, self.reading) {
+            *limit = written.value as usize;
         }
     }
 

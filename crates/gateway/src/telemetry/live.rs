@@ -8,6 +8,8 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
+use toolgate_backend::config::UpstreamName;
+use toolgate_backend::{StatsRegistry, UpstreamStats};
 use toolgate_state::UsageLog;
 
 use crate::accept::ConnectionCounts;
@@ -18,6 +20,7 @@ pub(crate) struct LiveNumbers {
     pub(crate) connections: Arc<ConnectionCounts>,
     pub(crate) usage: UsageLog,
     pub(crate) dropped_log_lines: Arc<AtomicU64>,
+    pub(crate) upstreams: StatsRegistry,
 }
 
 type Labels = Vec<(&'static str, String)>;
@@ -32,7 +35,29 @@ impl Collector for LiveNumbers {
         let usage = self.usage.dropped();
         counter(&mut encoder, "usage_records_dropped", "Usage records that could not be stored", usage)?;
         let lines = self.dropped_log_lines.load(Ordering::Relaxed);
-        counter(&mut encoder, "log_lines_dropped", "Log lines that stderr did not take in time", lines)
+        counter(&mut encoder, "log_lines_dropped", "Log lines that stderr did not take in time", lines)?;
+        self.encode_upstreams(&mut encoder)
+    }
+}
+
+impl LiveNumbers {
+    fn encode_upstreams(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let each = |number: fn(&UpstreamStats) -> u64| {
+            let labelled = move |(name, stats): (&UpstreamName, &Arc<UpstreamStats>)| {
+                (vec![("upstream", name.to_string())], number(stats))
+            };
+            self.upstreams.iter().map(labelled)
+        };
+        let open = each(UpstreamStats::connections_open);
+        gauges(encoder, "upstream_connections", "Open connections to hosts", open)?;
+        let in_flight = each(UpstreamStats::in_flight);
+        gauges(encoder, "upstream_in_flight", "Requests that hosts are answering", in_flight)?;
+        let opened = each(UpstreamStats::connections_opened);
+        counters(encoder, "upstream_connections_opened", "Connections opened to hosts", opened)?;
+        let retries = each(UpstreamStats::retries);
+        counters(encoder, "upstream_retries", "Requests sent again to the same host", retries)?;
+        let failovers = each(UpstreamStats::failovers);
+        counters(encoder, "upstream_failovers", "Turns given to the next target after a failure", failovers)
     }
 }
 
@@ -45,6 +70,19 @@ fn gauges(
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for (labels, value) in values {
         family.encode_family(&labels)?.encode_gauge(&value)?;
+    }
+    Ok(())
+}
+
+fn counters(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = (Labels, u64)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (labels, value) in values {
+        family.encode_family(&labels)?.encode_counter(&value, NO_EXEMPLAR)?;
     }
     Ok(())
 }

@@ -250,6 +250,7 @@ impl Metrics {
 mod tests {
     use std::collections::BTreeMap;
 
+    use toolgate_backend::StatsRegistry;
     use toolgate_state::{MemoryStore, UsageLog};
 
     use super::*;
@@ -261,6 +262,7 @@ mod tests {
             connections: Arc::new(ConnectionCounts::new(2, 10)),
             usage,
             dropped_log_lines: Arc::default(),
+            upstreams: StatsRegistry::default(),
         })
     }
 

@@ -25,7 +25,7 @@ impl Pace {
 
     /// The window is over. False if it brought too little.
     pub(crate) fn next_window(&mut self, received: usize) -> bool {
-        let required = self.deadlines.body_rate.saturating_mul(self.deadlines.head.as_secs().max(1));
+        let required = (self.deadlines.body_rate as u64).saturating_mul(self.deadlines.head.as_secs().max(1));
         let is_fast_enough = received.saturating_sub(self.at_start) as u64 >= required;
         self.at_start = received;
         self.window_end = Instant::now() + self.deadlines.head;
