@@ -16,9 +16,9 @@ pub use crate::agent::config::{
 /// Everything [`Router::assemble`](crate::Router::assemble) needs.
 #[derive(Clone, Debug, Default)]
 pub struct BackendConfig {
-    /// The hosts there are.
+    /// All hosts.
     pub upstreams: Vec<UpstreamConfig>,
-    /// The agents there are.
+    /// All agents.
     pub agents: Vec<AgentConfig>,
     /// The routes. Exact names win over patterns; among patterns the first match wins.
     pub models: Vec<ModelRoute>,
@@ -78,18 +78,18 @@ pub struct UpstreamConfig {
     pub dialect: &'static str,
     /// Everything before `/messages`, `/chat/completions` or `/responses`.
     pub base_url: Uri,
-    /// Our key at the host; hosts on this machine often want none.
+    /// Our key at the host. Hosts on this machine often need none.
     pub api_key: Option<SecretString>,
-    /// How long to wait for what.
+    /// How long to wait for the host.
     pub timeouts: HostDeadlines,
-    /// How often to try.
+    /// How often to send a request again.
     pub retry: Retry,
-    /// Sent with every request, over what the dialect itself sends.
+    /// Sent with every request. They replace headers of the dialect.
     pub headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl UpstreamConfig {
-    /// A host with the usual patience and no key.
+    /// A host with default deadlines and without a key.
     pub fn new(name: impl Into<String>, dialect: &'static str, base_url: Uri) -> Self {
         Self {
             name: UpstreamName::new(name),
@@ -103,7 +103,7 @@ impl UpstreamConfig {
     }
 }
 
-/// What an upstream is called in the configuration.
+/// The name of an upstream in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UpstreamName(String);
 
@@ -132,7 +132,7 @@ pub struct HostDeadlines {
     pub connect: Duration,
     /// Without progress while the request is sent.
     pub write: Duration,
-    /// From the request being sent until the head of the response.
+    /// From the request being sent until the head of the response. For HTTP/2, from the start of the request.
     pub first_byte: Duration,
     /// Between two pieces of the response's body.
     pub idle: Duration,
@@ -156,15 +156,15 @@ impl Default for HostDeadlines {
     }
 }
 
-/// How often a request is tried again at the same host, always before its first event.
+/// How often a request is sent again to the same host, if the host has not received or has refused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Tries beyond the first.
+    /// How often, beyond the first time.
     pub retries: u32,
-    /// The wait before the first of them; it doubles each time.
+    /// The wait before the first retry; it doubles each time.
     pub backoff: Duration,
-    /// The longest wait, also where the host's `retry-after` asks for one. A longer `retry-after` is not waited
-    /// for: the error goes to the next target or to the client at once.
+    /// The longest wait, also for a `retry-after` of the host. With a longer `retry-after`, the error goes to the next
+    /// target or to the client at once.
     pub longest_wait: Duration,
 }
 

@@ -106,3 +106,33 @@ impl StatsRegistry {
         found.map(|(_, stats)| Arc::clone(stats)).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Uri;
+
+    use super::*;
+    use crate::config::UpstreamConfig;
+
+    #[test]
+    fn workers_share_the_counters_of_an_upstream() {
+        let mut config = BackendConfig::default();
+        for name in ["a", "b"] {
+            let url = Uri::from_static("http://h");
+            config.upstreams.push(UpstreamConfig::new(name, "openai-chat", url));
+        }
+        let registry = StatsRegistry::new(&config);
+        let connections =
+            [(); 2].map(|()| OpenConnection::new(&registry.clone().find(&UpstreamName::new("b"))));
+        let in_flight = InFlight::new(&registry.find(&UpstreamName::new("b")));
+        drop(connections);
+        registry.find(&UpstreamName::new("a")).add_failover();
+        let counts = |(name, stats): (&UpstreamName, &Arc<UpstreamStats>)| {
+            let connections = (stats.connections_opened(), stats.connections_open());
+            (name.to_string(), connections, stats.in_flight(), stats.failovers())
+        };
+        let counted: Vec<_> = registry.iter().map(counts).collect();
+        assert_eq!(counted, [("a".to_owned(), (0, 0), 0, 1), ("b".to_owned(), (2, 0), 1, 0)]);
+        drop(in_flight);
+    }
+}

@@ -1,7 +1,7 @@
 //! One request and its response on a client's connection.
 //!
 //! Both directions are independent: a host may answer before it has read the whole request, and then wants the rest
-//! of it while it sends its body. So whoever drives an exchange writes [`Exchange::unsent`] and reads at the same time.
+//! of it while it sends its body. So the driver of an exchange writes [`Exchange::unsent`] and reads at the same time.
 
 use bytes::{Buf, Bytes, BytesMut};
 use thiserror::Error;
@@ -60,10 +60,16 @@ impl Exchange {
 
     /// This many bytes of [`Exchange::unsent`] were sent.
     pub fn sent(&mut self, count: usize) {
-        if self.head.is_empty() {
+        // What was sent is freed at once, because the response may take minutes.
+        if !self.head.is_empty() {
+            self.head.advance(count);
+            if self.head.is_empty() {
+                self.head = BytesMut::new();
+            }
+        } else if count < self.body.len() {
             self.body.advance(count);
         } else {
-            self.head.advance(count);
+            self.body = Bytes::new();
         }
     }
 

@@ -1,4 +1,4 @@
-//! A host's stream, read into events.
+//! A host's stream, parsed into events.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,22 +13,22 @@ use super::body::HostBody;
 use super::calls::ClientCalls;
 use crate::turn::Batch;
 
-/// A stream of events that reads as many frames at a time as have arrived.
+/// A stream of events. Each batch holds the events of all frames that were received together.
 pub(super) struct HostEvents {
     body: HostBody,
     decoder: SseDecoder,
     reader: Box<dyn ReplyReader>,
     calls: ClientCalls,
-    /// Read before anybody asked for it.
+    /// The first batch, after `poll_first` has read it.
     first: Option<Batch>,
     state: State,
 }
 
 enum State {
     Open,
-    /// `Finished` was given; only the end of the body is missing.
+    /// `Finished` was sent on; only the end of the body is missing.
     Finished,
-    /// Events came before this error and go out before it.
+    /// The events before this error go out first.
     Failed(TurnError),
     Over,
 }
@@ -39,8 +39,8 @@ impl HostEvents {
         Self { body, decoder, reader, calls, first: None, state: State::Open }
     }
 
-    /// Ready when the first event is there, which the stream then gives as usual. An error that a host tells in its
-    /// first frames is an error of the turn: another host may do better.
+    /// Ready when the first event was read; the stream then gives it as usual. An error among the first frames fails
+    /// the turn, so that another host can be tried.
     pub(super) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TurnError>> {
         let first = match ready!(self.poll_batch(cx)) {
             Some(first) => first?,
@@ -67,7 +67,7 @@ impl HostEvents {
             let mut batch = Batch::default();
             let outcome = match ready!(self.body.poll_bytes(cx)) {
                 Some(Ok(bytes)) => self.read(&bytes, &mut batch),
-                // The reply is complete: how the connection ends is of no interest.
+                // The reply is complete, so an error after it does not matter.
                 Some(Err(_)) | None if matches!(self.state, State::Finished) => {
                     self.state = State::Over;
                     continue;
@@ -96,7 +96,7 @@ impl HostEvents {
     }
 
     fn end(&mut self, batch: &mut Batch) -> Result<(), TurnError> {
-        // T17: half a frame is a cut, whatever came before.
+        // T17: half a frame means that the reply was cut.
         self.decoder.end().map_err(|error| self.body.host().cut(error))?;
         self.reader.end(&mut batch.events)?;
         batch.losses = self.reader.losses();

@@ -310,3 +310,6 @@ fn with_headers(mut error: TurnError, headers: HostHeaders) -> TurnError {
 
 /// How long the host may keep the connection open once its reply is complete. Token counts may still follow.
 const MAX_CLOSING: Duration = Duration::from_secs(20);
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! A host's stream, passed on unread while a meter looks on.
+//! A host's stream, relayed unchanged while a meter reads the token counts.
 
 use std::task::{Context, Poll, ready};
 
@@ -11,14 +11,14 @@ use super::MAX_CLOSING;
 use super::body::HostBody;
 use crate::turn::RelayStream;
 
-/// Passes on whole frames only, so that an error event can follow at any time without being glued to half a frame.
+/// Relays whole frames only, so that an error event can follow at any time.
 pub(super) struct HostRelay {
     body: HostBody,
     decoder: SseDecoder,
     meter: Box<dyn Meter>,
-    /// The beginning of a frame whose end has not come.
+    /// The beginning of a frame whose end was not received yet.
     held: BytesMut,
-    /// Read before anybody asked for it.
+    /// The first frames, after `poll_first` has read them.
     first: Option<Bytes>,
     state: State,
 }
@@ -26,7 +26,7 @@ pub(super) struct HostRelay {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// The dialect's last frame has passed; only the end of the body is missing.
+    /// The dialect's last frame was relayed; only the end of the body is missing.
     Complete,
     Over,
 }
@@ -37,8 +37,8 @@ impl HostRelay {
         Self { body, decoder, meter, held: BytesMut::new(), first: None, state: State::Open }
     }
 
-    /// Ready when the first frames are there, which the stream then gives as usual. An error that a host tells in
-    /// its first frames is an error of the turn: another host may do better.
+    /// Ready when the first frames were received; the stream then gives them as usual. An error event among them fails
+    /// the turn, so that another host can be tried.
     pub(super) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TurnError>> {
         let first = match ready!(self.poll_more(cx)) {
             Some(first) => first?,
@@ -58,7 +58,7 @@ impl HostRelay {
             }
             match ready!(self.body.poll_bytes(cx)) {
                 Some(Ok(bytes)) => {
-                    if let Err(error) = self.watch(&bytes) {
+                    if let Err(error) = self.measure(&bytes) {
                         self.state = State::Over;
                         return Poll::Ready(Some(Err(error)));
                     }
@@ -66,7 +66,7 @@ impl HostRelay {
                         return Poll::Ready(Some(Ok(whole)));
                     }
                 }
-                // The reply is complete: how the connection ends is of no interest.
+                // The reply is complete, so an error after it does not matter.
                 Some(Err(_)) | None if self.state == State::Complete => self.state = State::Over,
                 Some(Err(error)) => {
                     self.state = State::Over;
@@ -83,21 +83,21 @@ impl HostRelay {
         }
     }
 
-    fn watch(&mut self, bytes: &[u8]) -> Result<(), TurnError> {
+    fn measure(&mut self, bytes: &[u8]) -> Result<(), TurnError> {
         self.decoder.push(bytes);
-        let mut looked = false;
+        let mut has_frames = false;
         while let Some(frame) = self.decoder.next_frame().map_err(|error| self.body.host().cut(error))? {
             self.meter.frame(frame);
-            looked = true;
+            has_frames = true;
         }
-        if looked && self.state == State::Open && self.meter.reading().complete {
+        if has_frames && self.state == State::Open && self.meter.reading().complete {
             self.state = State::Complete;
             self.body.set_idle(MAX_CLOSING);
         }
         Ok(())
     }
 
-    /// What may go out now: everything up to the end of the last whole frame.
+    /// The bytes up to the end of the last whole frame; the rest is held back.
     fn whole_frames(&mut self, mut bytes: Bytes) -> Option<Bytes> {
         let end = end_of_last_frame(&self.held, &bytes);
         if end == 0 {
@@ -129,8 +129,8 @@ impl RelayStream for HostRelay {
     }
 }
 
-/// How many of the new bytes belong to whole frames: up to and with the last empty line. An empty line may have
-/// begun in the bytes that were held back.
+/// How many of the new bytes belong to whole frames, which end with an empty line. The empty line may have begun in
+/// the bytes that were held back.
 fn end_of_last_frame(held: &[u8], bytes: &[u8]) -> usize {
     let at = |index: usize| match index.checked_sub(held.len()) {
         Some(index) => bytes[index],

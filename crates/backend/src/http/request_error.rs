@@ -28,8 +28,8 @@ pub(super) enum RequestError {
     /// The connection broke before the first byte of a response. The host may have processed the request.
     #[error("the connection broke before the host answered")]
     Unanswered(#[source] BoxError),
-    /// The connection broke within the head of a response.
-    #[error("the connection broke in the head of the response")]
+    /// The connection broke within the head of a response, or the host cancelled the request without one.
+    #[error("the host broke off its response")]
     Broken(#[source] BoxError),
     /// The response is not valid HTTP.
     #[error("the head of the response is malformed")]
@@ -79,6 +79,8 @@ impl RequestError {
             Self::Unprocessed(error.into())
         } else if error.is_timeout() {
             Self::PingTimeout(error.into())
+        } else if has_source(&error, &h2::Error::is_reset) {
+            Self::Broken(error.into())
         } else {
             Self::Unanswered(error.into())
         }
@@ -158,7 +160,7 @@ mod tests {
         let error = failure(b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x07").await;
         assert!(matches!(error, RequestError::Unprocessed(_)), "{error:?}");
         let internal_error = failure(b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x02").await;
-        assert!(matches!(internal_error, RequestError::Unanswered(_)), "{internal_error:?}");
+        assert!(matches!(internal_error, RequestError::Broken(_)), "{internal_error:?}");
     }
 
     #[tokio::test]
