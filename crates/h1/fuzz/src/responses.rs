@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use toolgate_h1::{BodyError, Decoded, Exchange, ExchangeError, MAX_FIELDS};
 
 use super::grammar::Grammar;
-use super::{FieldList, polling};
+use super::{FieldList, piece_sizes, polling};
 
 /// More than hyper's request, of which no more than the first byte is read.
 const PIPE_BYTES: usize = 4 * 1024;
@@ -52,7 +52,7 @@ pub fn generate(choices: &[u8]) -> Vec<u8> {
 pub fn check(bytes: &[u8]) -> bool {
     let text = bytes.escape_ascii();
     let (accepted, result) = ours(bytes, usize::MAX);
-    for size in [1, 7] {
+    for size in piece_sizes(bytes.len()) {
         let (pieces, pieces_result) = ours(bytes, size);
         assert_eq!((&accepted, result), (&pieces, pieces_result), "in pieces of {size}: {text}");
     }
