@@ -45,6 +45,8 @@ enum Chunk {
     /// Field lines up to an empty one.
     Trailers,
     Over,
+    /// A mistake was found, and nothing after it can be read.
+    Malformed(BodyError),
 }
 
 /// What was found in the received bytes.
@@ -102,7 +104,8 @@ impl BodyDecoder {
         matches!(self.0, State::Length(0) | State::Chunked(Chunks { next: Chunk::Over, .. }))
     }
 
-    /// Takes all of the body that has been received. Chunks that were received together are joined.
+    /// Takes all of the body that has been received. Chunks that were received together are joined. The data before a
+    /// mistake is given before the error, so the result does not depend on how the bytes were split.
     pub fn decode(&mut self, received: &mut BytesMut) -> Result<Decoded, BodyError> {
         if self.is_over() {
             return Ok(Decoded::End);
@@ -111,7 +114,7 @@ impl BodyDecoder {
         match &mut self.0 {
             State::UntilClose => joined.add(received.split()),
             State::Length(left) => take(left, received, &mut joined),
-            State::Chunked(chunks) => while chunks.step(received, &mut joined)? {},
+            State::Chunked(chunks) => chunks.read(received, &mut joined)?,
         }
         Ok(match joined.0 {
             Some(bytes) => Decoded::Bytes(bytes.freeze()),
@@ -130,6 +133,20 @@ impl BodyDecoder {
 }
 
 impl Chunks {
+    /// Takes the data of all chunks that were received.
+    fn read(&mut self, received: &mut BytesMut, joined: &mut Joined) -> Result<(), BodyError> {
+        loop {
+            match self.step(received, joined) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error) => {
+                    self.next = Chunk::Malformed(error);
+                    return if joined.0.is_some() { Ok(()) } else { Err(error) };
+                }
+            }
+        }
+    }
+
     /// Takes one step. False when more has to be received first, or the body has ended.
     fn step(&mut self, received: &mut BytesMut, joined: &mut Joined) -> Result<bool, BodyError> {
         match &mut self.next {
@@ -171,6 +188,7 @@ impl Chunks {
                 self.next = Chunk::Over;
             }
             Chunk::Over => return Ok(false),
+            Chunk::Malformed(error) => return Err(*error),
         }
         Ok(true)
     }
@@ -305,6 +323,17 @@ mod tests {
             check_refused(text, BodyError::BareLineFeed);
         }
         check_refused(&"1".repeat(MAX_SIZE_LINE_BYTES + 1), BodyError::TooLong);
+    }
+
+    #[test]
+    fn the_data_before_a_mistake_is_given_first_and_nothing_after_it() {
+        let mut received = BytesMut::from("1\r\na\r\nmistake\r\n1\r\nb\r\n0\r\n\r\n");
+        let mut decoder = BodyDecoder::chunked();
+        assert_eq!(decoder.decode(&mut received), Ok(Decoded::Bytes("a".into())));
+        for _ in 0..3 {
+            assert_eq!(decoder.decode(&mut received), Err(BodyError::ChunkSize));
+        }
+        assert_eq!(decoder.end_of_input(), Err(BodyError::Truncated));
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod differential;
 
 use differential::{requests, responses};
 use proptest::prelude::*;
+use toolgate_h1::{MAX_FIELDS, MAX_HEAD_BYTES};
 
 fn choices() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..160)
@@ -52,6 +53,28 @@ fn these_requests_are_accepted() {
     ] {
         assert_eq!(requests::check(chunked(body).as_bytes()), 2, "{body:?}");
     }
+}
+
+#[test]
+fn hyper_accepts_the_largest_requests_that_we_accept() {
+    let check =
+        |bytes: &str, count| assert_eq!(requests::check(bytes.as_bytes()), count, "{} bytes", bytes.len());
+    let with_fields = |count| format!("GET / HTTP/1.1\r\nhost: a\r\n{}\r\n", "x:\r\n".repeat(count));
+    check(&with_fields(MAX_FIELDS - 1), 1);
+    check(&with_fields(MAX_FIELDS), 0);
+    let with_target = |length| format!("GET /{} HTTP/1.0\r\n\r\n", "x".repeat(length));
+    let most = MAX_HEAD_BYTES - with_target(0).len();
+    check(&with_target(most), 1);
+    check(&with_target(most + 1), 0);
+    for length in (7_000..9_000).step_by(250) {
+        let long = "x".repeat(length);
+        requests::check(chunked(&format!("0\r\n{long}:\r\n\r\n")).as_bytes());
+        let extensions = format!("1;{}\r\na\r\n", &long[..length / 4]).repeat(4);
+        requests::check(chunked(&format!("{extensions}0\r\n\r\n")).as_bytes());
+    }
+    let trailers = "x:\r\n".repeat(MAX_FIELDS);
+    check(&chunked(&format!("0\r\n{trailers}\r\n")), 2);
+    check(&chunked(&format!("0\r\nx:\r\n{trailers}\r\n")), 0);
 }
 
 #[test]

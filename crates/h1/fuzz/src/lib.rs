@@ -27,3 +27,9 @@ fn sorted(mut fields: FieldList) -> FieldList {
     fields.sort_by(|(left, _), (right, _)| left.cmp(right));
     fields
 }
+
+/// Small pieces in which to read so many bytes again; a long head is read anew with each piece.
+fn piece_sizes(length: usize) -> [usize; 2] {
+    let smallest = length / 1024 + 1;
+    [smallest, smallest * 7]
+}

@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use toolgate_h1::{BodyDecoder, Decoded, MAX_FIELDS, RequestBody, RequestHead};
 
 use super::grammar::Grammar;
-use super::{FieldList, polling};
+use super::{FieldList, piece_sizes, polling};
 
 /// A request whose body was read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub fn generate(choices: &[u8]) -> Vec<u8> {
 pub fn check(bytes: &[u8]) -> usize {
     let (accepted, next) = ours(bytes, usize::MAX);
     let text = bytes.escape_ascii();
-    for size in [1, 7] {
+    for size in piece_sizes(bytes.len()) {
         let (pieces, next_of_pieces) = ours(bytes, size);
         assert_eq!((&accepted, next), (&pieces, next_of_pieces), "in pieces of {size}: {text}");
     }
