@@ -19,7 +19,7 @@ pub enum Offer {
     /// HTTP/2, or HTTP/1.1 for clients without HTTP/2.
     Http2,
     /// HTTP/1.1 from a server without ALPN.
-    Unspoken,
+    NoAlpn,
 }
 
 /// The server's side of TLS, and the authority a client has to trust.
@@ -54,7 +54,7 @@ impl Identity {
         config.alpn_protocols = match offer {
             Offer::Http1 => vec![b"http/1.1".to_vec()],
             Offer::Http2 => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-            Offer::Unspoken => Vec::new(),
+            Offer::NoAlpn => Vec::new(),
         };
         Self { acceptor: TlsAcceptor::from(Arc::new(config)), authority }
     }

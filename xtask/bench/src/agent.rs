@@ -1,7 +1,7 @@
-//! What an agent behind the gateway costs: starts, sessions that sleep, and a crowd on few processes.
+//! The cost of an agent behind the gateway: starts, paused sessions, and many conversations on few processes.
 //!
-//! The real program runs on the gateway's own `demo` model, so no account and no network are needed, and what is
-//! measured is the program and the gateway. Everything is compared within one run.
+//! The real program runs on the gateway's own `demo` model, so no account and no network are needed, and only the program
+//! and the gateway are measured. Everything is compared within one run.
 
 mod outcome;
 mod scene;
@@ -20,16 +20,16 @@ use outcome::{Crowd, Outcome, Paused, Resumed, Starts};
 use scene::{Pool, Scene};
 use talk::Conversation;
 
-/// Messages of the history that a process knows nothing of.
+/// Messages of a history that no process has seen.
 const HISTORY_MESSAGES: usize = 40;
 
 /// Turns of each conversation of the crowd.
 const CROWD_TURNS: usize = 3;
 
-/// Conversations after which a gateway knows how its client begins all of them.
+/// Conversations after which the gateway recognises the client's usual opening.
 const TO_BE_KNOWN: usize = 2;
 
-/// Processes the crowd has to share.
+/// Processes that the crowd shares.
 const CROWD_PROCESSES: u32 = 4;
 
 /// A program, and on Linux the process that watches over it.
@@ -45,11 +45,11 @@ pub(crate) struct Effort {
 
 impl Effort {
     pub(crate) const FULL: Self = Self { rounds: 9, paused_sessions: 200, crowd: 20 };
-    /// Shows that everything runs; the figures mean little.
+    /// Shows that everything runs. The figures mean little.
     pub(crate) const SMOKE: Self = Self { rounds: 2, paused_sessions: 8, crowd: 6 };
 }
 
-/// Measures everything, prints each figure as soon as it is there and writes `agent.json` into `folder`.
+/// Measures everything, prints each figure when it is ready and writes `agent.json` into `folder`.
 pub(crate) fn run(gateway: &Path, program: &Path, folder: &Path, effort: Effort) -> Result<(), AnyError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let setting = Setting { gateway, program, folder, effort };
@@ -86,7 +86,7 @@ impl Setting<'_> {
         Scene::start(self.gateway, self.program, &self.folder.join("agent").join(name), pool)
     }
 
-    /// Warm and cold take turns, so that all see the same machine.
+    /// Warm and cold starts alternate, so that both see the same machine.
     async fn starts(&self) -> Result<Starts, AnyError> {
         let with_warm = Pool { warm: 1, max: 2, hold: "1s" };
         let (usual, unseen) = (self.scene("warm", with_warm)?, self.scene("warm-unseen", with_warm)?);
@@ -109,8 +109,8 @@ impl Setting<'_> {
         Ok(Starts { warm: median(warm), warm_unseen: median(warm_unseen), cold: median(cold) })
     }
 
-    /// The same history, told to a warm process that knows no more than its client's usual opening, and known to a live
-    /// one.
+    /// The same history twice: sent to a warm process that knows only the client's usual opening, and continued in a live
+    /// process that has it.
     async fn resumed(&self) -> Result<Resumed, AnyError> {
         let with_live = self.scene("live", Pool { warm: 0, max: 1, hold: "10m" })?;
         let with_warm = self.scene("from-nothing", Pool { warm: 1, max: 2, hold: "1s" })?;
@@ -130,12 +130,12 @@ impl Setting<'_> {
         Ok(Resumed { live_ms: median(live), from_nothing_ms: median(from_nothing) })
     }
 
-    /// Every session is left with an open call, until its process is put to sleep.
+    /// Every session waits for the result of a call until its process is paused.
     async fn paused(&self) -> Result<Paused, AnyError> {
         let scene = self.scene("paused", Pool { warm: 0, max: CROWD_PROCESSES, hold: "1s" })?;
         let empty_memory_mib = scene.memory_mib()?;
         let mut first = None;
-        // One round of sessions first: what the gateway loads once is not what a session costs.
+        // One round of sessions first: one-time costs of the gateway are not costs of a session.
         try_join_all((0..CROWD_PROCESSES).map(|number| pause(&scene, format!("village {number}")))).await?;
         scene.wait_for_sleep().await?;
         let (memory_before, store_before) = (scene.memory_mib()?, scene.store_mib()?);

@@ -1,6 +1,6 @@
 //! The three dialects, as far as the benchmark speaks them: the request a client sends and the reply a host gives.
 //!
-//! These are written by hand and apart from the gateway's own codecs, so that a mistake there is not measured
+//! They are written by hand and share no code with the gateway's dialects, so that an error there is not measured
 //! against itself.
 
 mod chat;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub(crate) use written::Trigger;
 
-/// Who speaks: a client API, or the dialect of a host.
+/// A client API, or the dialect of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Dialect {
     Messages,
@@ -21,23 +21,23 @@ pub(crate) enum Dialect {
     Responses,
 }
 
-/// How a reply is wanted.
+/// How a reply is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Delivery {
     Whole,
     Streamed,
 }
 
-/// What the scripted host says: so many words, and then perhaps one tool call.
+/// The reply of the scripted host: a number of words, then perhaps one tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Script {
     pub(crate) words: usize,
-    pub(crate) ending: Ending,
+    pub(crate) last: LastBlock,
     pub(crate) pace: Pace,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Ending {
+pub(crate) enum LastBlock {
     Text,
     ToolCall,
     /// A call written as text, after this trigger.
@@ -49,7 +49,7 @@ pub(crate) enum Ending {
 pub(crate) enum Pace {
     /// As fast as it can: for processor time.
     Fast,
-    /// By a short exact beat, so that a stream is not measured in its own traffic jam: for latency.
+    /// At a short fixed interval, so that events do not queue: for latency.
     Steady,
     /// With long pauses, so that many streams are open at once: for memory.
     Slow,
@@ -101,7 +101,7 @@ impl Dialect {
         Bytes::from(reply.to_string())
     }
 
-    /// The streamed reply, an event a frame.
+    /// The streamed reply, one frame per event.
     pub(crate) fn frames(self, script: Script) -> Vec<Bytes> {
         match self {
             Self::Messages => messages::events(script).iter().map(named_frame).collect(),
@@ -117,7 +117,7 @@ impl Dialect {
         }
     }
 
-    /// What stands in every reply that is complete, so that a broken one is not measured as a fast one.
+    /// Text that every complete reply contains, so that a truncated reply is not measured as a fast one.
     pub(crate) fn end_mark(self, delivery: Delivery) -> &'static str {
         match (self, delivery) {
             (Self::Messages, Delivery::Streamed) => "\"message_stop\"",
@@ -131,19 +131,19 @@ impl Dialect {
 }
 
 impl Script {
-    /// The model name that asks for this script, as in `fast-text-64`.
+    /// The model name that selects this script, such as `fast-text-64`.
     fn model(self) -> String {
         let pace = match self.pace {
             Pace::Fast => "fast",
             Pace::Steady => "steady",
             Pace::Slow => "slow",
         };
-        let ending = match self.ending {
-            Ending::Text => "text",
-            Ending::ToolCall => "call",
-            Ending::WrittenCall(_) => "written",
+        let last = match self.last {
+            LastBlock::Text => "text",
+            LastBlock::ToolCall => "call",
+            LastBlock::WrittenCall(_) => "written",
         };
-        format!("{pace}-{ending}-{}", self.words)
+        format!("{pace}-{last}-{}", self.words)
     }
 
     /// The same with the upstream before it: the gateway chooses the upstream by the model's name.
@@ -159,30 +159,30 @@ impl Script {
             "slow" => Pace::Slow,
             _ => return None,
         };
-        let ending = match parts.next()? {
-            "text" => Ending::Text,
-            "call" => Ending::ToolCall,
-            "written" => Ending::WrittenCall(Trigger::UNTAUGHT),
+        let last = match parts.next()? {
+            "text" => LastBlock::Text,
+            "call" => LastBlock::ToolCall,
+            "written" => LastBlock::WrittenCall(Trigger::DEFAULT),
             _ => return None,
         };
-        Some(Self { words: parts.next()?.parse().ok()?, ending, pace })
+        Some(Self { words: parts.next()?.parse().ok()?, last, pace })
     }
 
-    /// The same with the trigger that the request teaches, where the script writes one.
-    pub(crate) fn taught_by(self, body: &[u8]) -> Self {
-        match self.ending {
-            Ending::Text | Ending::ToolCall => self,
-            Ending::WrittenCall(untaught) => {
-                let trigger = Trigger::taught_in(body).unwrap_or(untaught);
-                Self { ending: Ending::WrittenCall(trigger), ..self }
+    /// The same with the trigger that the request defines, if the script writes one.
+    pub(crate) fn with_trigger_of(self, body: &[u8]) -> Self {
+        match self.last {
+            LastBlock::Text | LastBlock::ToolCall => self,
+            LastBlock::WrittenCall(default_trigger) => {
+                let trigger = Trigger::defined_in(body).unwrap_or(default_trigger);
+                Self { last: LastBlock::WrittenCall(trigger), ..self }
             }
         }
     }
 
     fn pieces(self) -> impl Iterator<Item = String> {
-        let call = match self.ending {
-            Ending::WrittenCall(trigger) => trigger.pieces(),
-            Ending::Text | Ending::ToolCall => Vec::new(),
+        let call = match self.last {
+            LastBlock::WrittenCall(trigger) => trigger.pieces(),
+            LastBlock::Text | LastBlock::ToolCall => Vec::new(),
         };
         (0..self.words).map(|number| format!("word{number} ")).chain(call)
     }
@@ -215,18 +215,18 @@ mod tests {
 
     #[test]
     fn a_model_name_asks_for_its_script() {
-        let script = Script { words: 64, ending: Ending::ToolCall, pace: Pace::Slow };
+        let script = Script { words: 64, last: LastBlock::ToolCall, pace: Pace::Slow };
         assert_eq!(script.model(), "slow-call-64");
         assert_eq!(Script::of_model(&script.model_at("openai-chat")), Some(script));
         assert_eq!(Script::of_model("demo"), None);
-        let written = Script { ending: Ending::WrittenCall(Trigger::UNTAUGHT), ..script };
+        let written = Script { last: LastBlock::WrittenCall(Trigger::DEFAULT), ..script };
         assert_eq!(Script::of_model(&written.model_at("openai-chat")), Some(written));
-        assert_ne!(written.taught_by(b"<<CALL_0123456789>>"), written);
+        assert_ne!(written.with_trigger_of(b"<<CALL_0123456789>>"), written);
     }
 
     #[test]
     fn every_reply_carries_its_end_mark_and_every_word() {
-        let script = Script { words: 64, ending: Ending::ToolCall, pace: Pace::Fast };
+        let script = Script { words: 64, last: LastBlock::ToolCall, pace: Pace::Fast };
         for dialect in Dialect::ALL {
             let streamed = String::from_utf8(dialect.frames(script).concat()).unwrap();
             let whole = String::from_utf8(dialect.whole(script).to_vec()).unwrap();

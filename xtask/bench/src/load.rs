@@ -1,4 +1,4 @@
-//! The load: requests over a number of connections, each timed, each reply checked to be complete.
+//! The load: timed requests over several connections. Every reply must be complete.
 
 use std::time::{Duration, Instant};
 
@@ -25,18 +25,18 @@ pub(crate) struct Shot {
     pub(crate) dialect: Dialect,
     pub(crate) delivery: Delivery,
     pub(crate) body: Bytes,
-    /// What else must stand in the reply.
+    /// Further text that the reply must contain.
     pub(crate) proof: Option<&'static str>,
 }
 
-/// How often, and over how many connections at once.
+/// The number of requests, and of connections at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Volume {
     pub(crate) requests: u32,
     pub(crate) connections: u32,
 }
 
-/// When each reply began and ended, counted from its request.
+/// The time from each request to the first byte and to the end of its reply.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     pub(crate) first: Vec<Duration>,
@@ -48,9 +48,9 @@ pub(crate) struct Times {
 pub(crate) async fn fire(address: &str, shot: &Shot, volume: Volume) -> Result<Times, AnyError> {
     let Volume { requests, connections } = volume;
     let share = |number: u32| requests / connections + u32::from(number < requests % connections);
-    let gunners = (0..connections).map(|number| one_connection(address, shot, share(number)));
+    let connections = (0..connections).map(|number| send_on_one_connection(address, shot, share(number)));
     let mut all = Times::default();
-    for times in try_join_all(gunners).await? {
+    for times in try_join_all(connections).await? {
         all.extend(times);
     }
     Ok(all)
@@ -63,7 +63,7 @@ impl Times {
     }
 }
 
-async fn one_connection(address: &str, shot: &Shot, requests: u32) -> Result<Times, AnyError> {
+async fn send_on_one_connection(address: &str, shot: &Shot, requests: u32) -> Result<Times, AnyError> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;

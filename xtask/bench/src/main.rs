@@ -1,8 +1,8 @@
-//! What the gateway costs, measured beside a relay that parses nothing.
+//! Measures the gateway's cost against a relay that parses nothing.
 //!
-//! Every part is its own process, so that the kernel's books on each are clean: a scripted upstream, the relay, and
-//! the gateway under test. This process makes the load. Gateway and relay are measured in turns within one run,
-//! because a machine is never the same twice.
+//! The scripted upstream, the relay and the gateway are separate processes, so that the kernel accounts for each on its
+//! own. This process generates the load. Gateway and relay take turns within one run, because a machine is never the same
+//! twice.
 //!
 //! ```text
 //! toolgate-bench run GATEWAY RESULT_FOLDER [--smoke]    measure (what `cargo xtask bench` starts)
@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use link::Link;
 use measure::Effort;
 
-/// Whatever stops a benchmark: nobody handles it but the person who reads it.
+/// Any error: it is only printed.
 type AnyError = Box<dyn Error + Send + Sync>;
 
 fn main() -> ExitCode {

@@ -13,11 +13,11 @@ use crate::result::{Figures, RowResult, Summary, median};
 use crate::rows::{Exchange, Row, rows};
 use crate::stage::{Server, Stage};
 
-/// Connections while processor time is measured: enough that nobody waits for the load.
+/// Connections while processor time is measured: enough that the server is never idle.
 const BUSY_CONNECTIONS: u32 = 16;
 
-/// Requests at concurrency 1 before the turn changes. It is short, because what is added is the small difference
-/// of two large times, and both must see the same machine.
+/// Requests at concurrency 1 before the other server's turn. The batch is short: added latency is a small difference of
+/// two large times, and both must see the same machine.
 const SINGLE_BATCH: Volume = Volume { requests: 10, connections: 1 };
 
 /// Streams open at once while memory is measured.
@@ -33,7 +33,7 @@ pub(crate) struct Effort {
 
 impl Effort {
     pub(crate) const FULL: Self = Self { rounds: 9, busy_requests: 800, single_batches: 5 };
-    /// Shows that everything runs; the figures mean little.
+    /// Shows that everything runs. The figures mean little.
     pub(crate) const SMOKE: Self = Self { rounds: 2, busy_requests: 160, single_batches: 2 };
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn run(gateway: &Path, folder: &Path, effort: Effort) -> Result<(), A
     for row in &rows {
         println!("measuring: {}", row.name);
         let mut result = LocalSet::new().block_on(&runtime, measure(&stage, row, effort))?;
-        // Peak memory is of a whole life, so it is taken of processes that have done nothing else.
+        // The kernel keeps the peak of a process's whole life, so memory is measured on fresh processes.
         let fresh = Stage::start(gateway, &folder.join("memory"), &rows)?;
         let memory = LocalSet::new().block_on(&runtime, measure_memory(&fresh, row))?;
         result.gateway.peak_memory_mib = memory.gateway;
@@ -85,7 +85,7 @@ async fn measure(stage: &Stage, row: &Row, effort: Effort) -> Result<RowResult, 
     relay.cpu(row, warm_up).await?;
     let mut rounds = Vec::new();
     for number in 0..effort.rounds * row.rounds_for_one() {
-        // Who goes first changes, so that neither always finds the machine warmer.
+        // The order alternates, so that neither server always runs on a warmer machine.
         let (relay, gateway) = if number % 2 == 0 {
             let relay = relay.turn(stage, row, effort).await?;
             (relay, gateway.turn(stage, row, effort).await?)
@@ -109,14 +109,14 @@ fn summed_up(row: &Row, rounds: &[Round]) -> RowResult {
     RowResult {
         name: row.name,
         goal: row.goal,
-        // Neighbours in time are compared with each other, so a slow minute of the machine cancels out.
+        // The two turns of one round are compared, so a slow minute of the machine cancels out.
         cpu_ratio: over_rounds(&|round| round.gateway.cpu / round.relay.cpu),
         gateway: figures(|round| round.gateway),
         relay: figures(|round| round.relay),
     }
 }
 
-/// A server that takes turns, and what is sent to it.
+/// A server under measurement, and the requests it gets.
 struct Contender<'a> {
     server: &'a Server,
     shot: fn(Exchange) -> Shot,
@@ -140,7 +140,7 @@ impl Contender<'_> {
         Ok(Turn { cpu, added_latency: mean(&added_latency), added_first_event: mean(&added_first_event) })
     }
 
-    /// Processor time a request, in microseconds, averaged over the exchanges of the row.
+    /// Processor time per request, in microseconds, averaged over the exchanges of the row.
     async fn cpu(&self, row: &Row, volume: Volume) -> Result<f64, AnyError> {
         let mut figures = Vec::new();
         for exchange in &row.exchanges {

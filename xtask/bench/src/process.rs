@@ -1,4 +1,4 @@
-//! What the kernel's books say about a process: processor time and peak memory.
+//! Processor time and memory of a process, as the kernel reports them.
 
 use std::fs;
 use std::io::Error;
@@ -21,12 +21,12 @@ pub(crate) fn cpu_time(pid: u32) -> Result<Duration, Error> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
-/// The most memory the process ever had resident, in MiB.
+/// Peak resident memory, in MiB.
 pub(crate) fn peak_memory_mib(pid: u32) -> Result<f64, Error> {
     status_mib(pid, "VmHWM:")
 }
 
-/// The memory the process has resident now, in MiB.
+/// Resident memory now, in MiB.
 pub(crate) fn memory_mib(pid: u32) -> Result<f64, Error> {
     status_mib(pid, "VmRSS:")
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_shows_in_the_books() {
+    fn work_shows_in_processor_time_and_memory() {
         let me = std::process::id();
         let before = cpu_time(me).unwrap();
         let sum: u64 = (0..5_000_000_u64).fold(0, |sum, number| sum ^ std::hint::black_box(number));

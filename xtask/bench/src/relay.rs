@@ -1,4 +1,4 @@
-//! The floor: a relay that parses nothing. It pays what any HTTP gateway must pay here (accept, read the request,
+//! The baseline: a relay that parses nothing. It does what any HTTP gateway must do here (accept, read the request,
 //! reuse an upstream connection, copy the reply) and nothing else.
 
 use std::cell::RefCell;
@@ -23,7 +23,7 @@ use crate::AnyError;
 use crate::link::Link;
 use crate::serve::{Body, LocalExecutor, accept};
 
-/// Relays to `upstream`, an address of the form `127.0.0.1:PORT`. Clients come over plain HTTP/1.1 in any case.
+/// Relays to `upstream`, an address of the form `127.0.0.1:PORT`. Clients always connect over plain HTTP/1.1.
 pub(crate) async fn serve(link: Link, upstream: String, certificates: &Path) -> Result<Infallible, AnyError> {
     let tls = link.connector(certificates)?;
     let host = Rc::new(Host { link, upstream, tls, idle: RefCell::default(), shared: OnceCell::new() });
@@ -34,7 +34,7 @@ struct Host {
     link: Link,
     upstream: String,
     tls: Option<TlsConnector>,
-    /// HTTP/1.1 connections that are open and have nothing to do. There are never more than clients.
+    /// Idle HTTP/1.1 connections. There are never more of them than clients.
     idle: RefCell<Vec<http1::SendRequest<Incoming>>>,
     /// The one HTTP/2 connection.
     shared: OnceCell<http2::SendRequest<Incoming>>,

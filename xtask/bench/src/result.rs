@@ -1,4 +1,4 @@
-//! The outcome: a table for people and JSON for scripts.
+//! The result: a table for people and JSON for scripts.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub(crate) struct RowResult {
     pub(crate) relay: Figures,
 }
 
-/// What one server costs; the times are medians.
+/// The cost of one server. Times are medians.
 pub(crate) struct Figures {
     pub(crate) cpu_us: f64,
     pub(crate) added_latency_us: f64,
@@ -30,7 +30,7 @@ pub(crate) struct Figures {
     pub(crate) peak_memory_mib: f64,
 }
 
-/// The middle of the figures: one odd round does not move it.
+/// The median: one outlier does not move it.
 pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     let middle = figures.len() / 2;

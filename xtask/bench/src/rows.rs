@@ -1,16 +1,16 @@
-//! What is measured: one row of the table each. A new row is one entry in [`rows`].
+//! The rows of the result table. A new row is one entry in [`rows`].
 
-use crate::dialect::{Delivery, Dialect, Ending, Pace, Script, Trigger};
+use crate::dialect::{Delivery, Dialect, LastBlock, Pace, Script, Trigger};
 use crate::link::Link;
 use crate::load::Shot;
 
 /// Words of a reply.
 const WORDS: usize = 64;
 
-/// Words of a reply with pauses: fewer, because each costs a pause and one hop is like the next.
+/// Words of a steady reply: fewer, because each costs a pause and all are alike.
 const STEADY_WORDS: usize = 8;
 
-/// A client of one dialect that asks a host of another (or the same) one.
+/// A client of one dialect and a host of the same or another one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange {
     pub(crate) client: Dialect,
@@ -20,7 +20,7 @@ pub(crate) struct Exchange {
     pub(crate) script: Script,
 }
 
-/// A row of the table: the exchanges it averages over, and what it may cost.
+/// A row of the table: the exchanges it averages over, and its goal.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
@@ -50,13 +50,13 @@ impl Goal {
 pub(crate) fn rows() -> Vec<Row> {
     use Delivery::{Streamed, Whole};
     use Dialect::{Chat, Messages, Responses};
-    use Ending::{Text, ToolCall, WrittenCall};
-    let exchange = |client, host, delivery, ending| Exchange {
+    use LastBlock::{Text, ToolCall, WrittenCall};
+    let exchange = |client, host, delivery, last| Exchange {
         client,
         host,
         link: Link::Plain,
         delivery,
-        script: Script { words: WORDS, ending, pace: Pace::Fast },
+        script: Script { words: WORDS, last, pace: Pace::Fast },
     };
     let relayed = |delivery, link| vec![Exchange { link, ..exchange(Chat, Chat, delivery, Text) }];
     let round_trip = [(Messages, Chat), (Chat, Responses), (Responses, Messages)];
@@ -74,7 +74,7 @@ pub(crate) fn rows() -> Vec<Row> {
         },
         Row {
             name: "prompted streamed",
-            exchanges: vec![exchange(Chat, Chat, Streamed, WrittenCall(Trigger::UNTAUGHT))],
+            exchanges: vec![exchange(Chat, Chat, Streamed, WrittenCall(Trigger::DEFAULT))],
             goal: Goal::Bound(1.25),
         },
         Row {
@@ -116,17 +116,17 @@ impl Row {
 }
 
 impl Exchange {
-    /// What the client sends to the gateway.
+    /// The client's request to the gateway.
     pub(crate) fn translated(self) -> Shot {
-        let proof = match self.script.ending {
-            // A call that came through as text would be measured as a fast one.
-            Ending::WrittenCall(_) => Some("\"tool_calls\""),
-            Ending::Text | Ending::ToolCall => None,
+        let proof = match self.script.last {
+            // A call that was relayed as text would be measured as a fast one.
+            LastBlock::WrittenCall(_) => Some("\"tool_calls\""),
+            LastBlock::Text | LastBlock::ToolCall => None,
         };
         Shot { proof, ..self.shot(self.client) }
     }
 
-    /// What a client of the host's own dialect sends, so that relay and host do the same work with it.
+    /// The same request in the host's own dialect, for the relay and for the host alone.
     pub(crate) fn native(self) -> Shot {
         self.shot(self.host)
     }
@@ -140,7 +140,7 @@ impl Exchange {
         }
     }
 
-    /// The same exchange with a host that takes its time.
+    /// The same exchange with a slow host.
     pub(crate) fn slow(self) -> Self {
         Self { script: Script { pace: Pace::Slow, ..self.script }, ..self }
     }
@@ -155,7 +155,7 @@ impl Exchange {
         }
     }
 
-    /// The model that asks for this exchange, the same at the gateway and at the host.
+    /// The model name that selects this exchange, at the gateway and at the host.
     pub(crate) fn model(self) -> String {
         self.script.model_at(&self.link.upstream(self.host))
     }

@@ -1,4 +1,4 @@
-//! The frame of the relay and the upstream: one thread, an accept loop, and an end when stdin closes, so that neither
+//! What the relay and the upstream share: one thread, an accept loop, and an exit when stdin closes, so that neither
 //! outlives the benchmark.
 
 use std::convert::Infallible;
@@ -20,13 +20,13 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::AnyError;
 
-/// A body of either kind: made here, or passed on from the upstream.
+/// A body: generated here, or relayed from the upstream.
 pub(crate) type Body = BoxBody<Bytes, AnyError>;
 
 /// Streams on one HTTP/2 connection: more than the benchmark opens at once.
 const MAX_STREAMS: u32 = 1024;
 
-/// Runs a server on this thread until the parent closes our stdin or is gone.
+/// Runs a server on this thread until the parent closes stdin or exits.
 pub(crate) fn until_stdin_closes(
     server: impl Future<Output = Result<Infallible, AnyError>>,
 ) -> Result<(), AnyError> {
@@ -40,12 +40,12 @@ pub(crate) fn until_stdin_closes(
             stopped = server => stopped.map(|_| ()),
         }
     })?;
-    // Reading stdin blocks a thread that the runtime would wait for.
+    // Reading stdin blocks a thread, and a normal shutdown would wait for it.
     runtime.shutdown_background();
     Ok(())
 }
 
-/// Accepts connections for ever, prints the address first, and answers each request with `answer`.
+/// Prints the address, then accepts connections forever and answers each request with `answer`.
 pub(crate) async fn accept<Answer, Reply>(
     tls: Option<TlsAcceptor>,
     answer: Answer,
@@ -61,7 +61,7 @@ where
         connection.set_nodelay(true)?;
         let (answer, tls) = (answer.clone(), tls.clone());
         spawn_local(async move {
-            // A client that leaves is its own business; one that fails is counted by the load.
+            // The load itself fails on an incomplete reply, so this is only logged.
             if let Err(cause) = serve(connection, tls, answer).await {
                 eprintln!("a connection ended early: {cause}");
             }

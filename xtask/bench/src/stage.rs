@@ -7,11 +7,11 @@ use std::path::Path;
 use toolgate_tether::Tethered;
 
 use crate::AnyError;
-use crate::dialect::{Dialect, Ending};
+use crate::dialect::{Dialect, LastBlock};
 use crate::link::{Certificates, Link};
 use crate::rows::Row;
 
-/// A server under measurement, with its address of the form `127.0.0.1:PORT`.
+/// A server under measurement, with an address of the form `127.0.0.1:PORT`.
 pub(crate) struct Server {
     process: Tethered,
     pub(crate) address: String,
@@ -30,8 +30,8 @@ struct Leg {
 }
 
 impl Stage {
-    /// Starts fresh processes that can answer the rows; their files go into `folder`, which is emptied first, so
-    /// that the store of an earlier run is not part of this one.
+    /// Starts fresh processes that can answer the rows. Their files go into `folder`, which is emptied first, so that
+    /// no run uses the store of an earlier one.
     pub(crate) fn start(gateway: &Path, folder: &Path, rows: &[Row]) -> Result<Self, AnyError> {
         if folder.exists() {
             fs::remove_dir_all(folder)?;
@@ -55,7 +55,7 @@ impl Stage {
         &self.leg(link).relay
     }
 
-    /// The upstream that the load can reach without anything in between.
+    /// The upstream that the load reaches directly.
     pub(crate) fn direct(&self) -> &Server {
         &self.leg(Link::Plain).upstream
     }
@@ -121,9 +121,9 @@ fn add_models(text: &mut String, rows: &[Row]) -> Result<(), AnyError> {
         .flat_map(|exchange| [*exchange, exchange.steady(), exchange.slow()]);
     let mut models: Vec<(String, String, &str)> = exchanges
         .map(|exchange| {
-            let tools = match exchange.script.ending {
-                Ending::WrittenCall(_) => "prompted",
-                Ending::Text | Ending::ToolCall => "native",
+            let tools = match exchange.script.last {
+                LastBlock::WrittenCall(_) => "prompted",
+                LastBlock::Text | LastBlock::ToolCall => "native",
             };
             (exchange.model(), exchange.link.upstream(exchange.host), tools)
         })

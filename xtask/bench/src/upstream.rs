@@ -1,6 +1,7 @@
-//! The scripted upstream: speaks all three dialects and answers by the model name (see [`Script`]).
+//! The scripted upstream: speaks all three dialects. The model name selects the reply (see [`Script`]).
 //!
-//! Replies are made once and kept, so that the upstream costs as little as it can beside what is measured.
+//! Replies are cached, so that the upstream takes as little processor time as possible from the servers under
+//! measurement.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,11 +23,11 @@ use crate::dialect::{Delivery, Dialect, Pace, Script};
 use crate::link::Link;
 use crate::serve::{Body, accept};
 
-/// Time between two words of a slow reply: long enough that all streams are open together.
+/// Time between two words of a slow reply: long enough that all streams are open at once.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Time from one word of a steady reply to the next: each word arrives at the client before the next is sent.
-const BEAT: Duration = Duration::from_micros(500);
+/// Interval between two words of a steady reply. Each word reaches the client before the next is sent.
+const INTERVAL: Duration = Duration::from_micros(500);
 
 pub(crate) async fn serve(link: Link, certificates: &Path) -> Result<Infallible, AnyError> {
     let replies = Rc::new(RefCell::new(Replies::new()));
@@ -43,7 +44,8 @@ async fn answer(
     let body = request.into_body().collect().await?.to_bytes();
     let bytes = body;
     let body: Value = serde_json::from_slice(&bytes)?;
-    let script = body["model"].as_str().and_then(Script::of_model).map(|script| script.taught_by(&bytes));
+    let script =
+        body["model"].as_str().and_then(Script::of_model).map(|script| script.with_trigger_of(&bytes));
     let (Some(dialect), Some(script)) = (dialect, script) else {
         let explanation = Bytes::from_static(b"the bench upstream knows no such path or model");
         return Ok(Response::builder().status(StatusCode::NOT_FOUND).body(body_of(explanation))?);
@@ -77,17 +79,17 @@ fn make(dialect: Dialect, delivery: Delivery, script: Script) -> Rc<[Bytes]> {
 
 fn stream(frames: &Rc<[Bytes]>, pace: Pace) -> Body {
     let began = Instant::now();
-    let beats = (1..).map(move |number| began + BEAT * number);
-    let frames: Vec<(Bytes, Instant)> = frames.iter().cloned().zip(beats).collect();
+    let due_times = (1..).map(move |number| began + INTERVAL * number);
+    let frames: Vec<(Bytes, Instant)> = frames.iter().cloned().zip(due_times).collect();
     let paced = futures_util::stream::iter(frames).then(move |(frame, due)| async move {
         match pace {
-            // Giving way makes hyper write each frame on its own, as a model's host does.
+            // Yielding makes hyper write each frame separately, as a real host does.
             Pace::Fast => tokio::task::yield_now().await,
             Pace::Steady => {
                 tokio::task::yield_now().await;
-                // By the clock, not so long after the word before: a real host has a machine of its own, and is not
-                // slowed down by whoever passes its words on. The runtime's timer is too coarse for that. Nobody else is
-                // served meanwhile: steady replies are asked for one at a time.
+                // Each word has a fixed due time: a real host has its own machine and does not slow down with its
+                // clients. The runtime's timer is too coarse. Blocking is fine, as steady replies are requested one at a
+                // time.
                 std::thread::sleep(due.saturating_duration_since(Instant::now()));
             }
             Pace::Slow => tokio::time::sleep(PAUSE).await,

@@ -89,7 +89,7 @@ fn a_host_that_offers_http2_is_spoken_to_in_http2() {
 #[test]
 fn a_host_that_knows_only_http1_is_spoken_to_in_http1() {
     check_version(Offer::Http1, "HTTP/1.1");
-    check_version(Offer::Unspoken, "HTTP/1.1");
+    check_version(Offer::NoAlpn, "HTTP/1.1");
 }
 
 #[test]

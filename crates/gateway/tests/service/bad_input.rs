@@ -1,4 +1,4 @@
-//! What clients get wrong: each API tells it in its own format, with the right status and what to do.
+//! Invalid requests: each API reports the error in its own format, with the right status and what to do.
 
 use crate::gate::{Gate, ask, config, error_message, route};
 use http::Method;
@@ -9,14 +9,14 @@ fn gate() -> Gate {
     Gate::start(&config(), BackendConfig { models, ..BackendConfig::default() })
 }
 
-async fn check(make: impl Fn(&str) -> Vec<u8>, status: u16, told: &str) {
+async fn check(make: impl Fn(&str) -> Vec<u8>, status: u16, part: &str) {
     let gate = gate();
     for (path, body) in ask("demo", true) {
         let body = make(&body.to_string());
         let answer = gate.send(Method::POST, path, &[("content-type", "application/json")], body).await;
-        assert_eq!(answer.status(), status, "{path} {told}");
+        assert_eq!(answer.status(), status, "{path} {part}");
         let message = error_message(path, &answer.json().await);
-        assert!(message.contains(told), "{path}: {message}");
+        assert!(message.contains(part), "{path}: {message}");
     }
     assert_eq!(gate.get("/healthz").await.status(), 200);
 }

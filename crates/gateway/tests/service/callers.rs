@@ -1,4 +1,4 @@
-//! Who may call, by which name, and with which models.
+//! Who may call, under which host name, and with which models.
 
 use crate::gate::{Gate, ask, backends, config, error_message};
 use http::Method;

@@ -1,19 +1,19 @@
-//! How clients of the three APIs ask, and how each is told that something went wrong.
+//! Clients of the three APIs: how each sends a request and reads an error.
 
 use serde_json::{Value, json};
 
 /// A client of one API.
 pub(crate) struct Client {
     pub(crate) path: &'static str,
-    /// Asks this model; `true` for a stream.
+    /// A request for this model; `true` for a stream.
     pub(crate) ask: fn(&str, bool) -> Value,
-    /// The message of an error body; nothing where it is not in this API's format.
+    /// The message of an error body. `None` if it is not in this API's format.
     pub(crate) error: fn(&Value) -> Option<String>,
-    /// The message of the error that ends a stream; nothing where there is none, or something stands after it.
+    /// The message of the error that ends a stream. `None` if there is none, or if anything follows it.
     pub(crate) stream_error: fn(&[Frame]) -> Option<String>,
-    /// Whether a stream ended as a complete reply does.
+    /// Whether a stream is complete.
     pub(crate) is_complete: fn(&[Frame]) -> bool,
-    /// What keeps a stream alive.
+    /// The API's keep-alive frame.
     pub(crate) ping: &'static str,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The frames of a stream, without comments and pings. What stands after the last one makes one more.
+    /// The frames of a stream, without comments and pings. Bytes after the last frame count as one more.
     pub(crate) fn read(stream: &str) -> Vec<Self> {
         let field = |frame: &str, name: &str| {
             frame.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned()

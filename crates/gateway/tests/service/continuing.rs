@@ -1,4 +1,4 @@
-//! Responses that later requests continue by their id, kept for the caller who asked for them.
+//! Stored responses: later requests of the same caller continue them by id.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -22,8 +22,8 @@ fn id_in(stream: &str) -> String {
 async fn a_response_is_continued_whole_and_streamed() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| {
-        let asked: Value = received.json();
-        if asked["stream"] == true { replies::stream() } else { Script::json(200, replies::whole()) }
+        let request: Value = received.json();
+        if request["stream"] == true { replies::stream() } else { Script::json(200, replies::whole()) }
     });
     let gate = Gate::before(&upstream);
     let first = gate.post("/v1/responses", &json!({ "model": "claude", "input": "one" })).await.json().await;
@@ -33,8 +33,8 @@ async fn a_response_is_continued_whole_and_streamed() {
     let third = json!({ "model": "claude", "input": "three", "previous_response_id": id_in(&stream) });
     assert_eq!(gate.post("/v1/responses", &third).await.status(), 200);
 
-    let asked = upstream.requests().pop().expect("three requests").json();
-    let said: Vec<String> = asked["messages"]
+    let sent = upstream.requests().pop().expect("three requests").json();
+    let texts: Vec<String> = sent["messages"]
         .as_array()
         .expect("messages")
         .iter()
@@ -44,7 +44,7 @@ async fn a_response_is_continued_whole_and_streamed() {
             text.unwrap_or_default().to_owned()
         })
         .collect();
-    assert_eq!(said, ["one", "hi there", "two", "hi there", "three"]);
+    assert_eq!(texts, ["one", "hi there", "two", "hi there", "three"]);
 }
 
 /// A gateway for two callers, `alice` and `bob`, whose keys are their names.
@@ -66,38 +66,42 @@ async fn ask_as(name: &str, gate: &Gate, body: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn a_relayed_response_is_kept_for_its_caller_and_for_nobody_else() {
+async fn a_relayed_response_is_stored_for_its_caller_and_nobody_else() {
     let host = &HOSTS[2];
     let upstream = ScriptedUpstream::start().await;
     let gate = gate_for_two(&upstream);
     for stream in [false, true] {
-        let told = (host.tail)(host.begun());
-        let bytes = replies::bytes_of(&told);
-        upstream.on(if stream { told } else { Script::json(200, (host.whole)()) });
-        let asked = json!({ "model": host.model, "input": "one", "stream": stream });
-        let answer = ask_as("alice", &gate, &asked).await.text().await;
+        let script = (host.tail)(host.begun());
+        let bytes = replies::bytes_of(&script);
+        upstream.on(if stream { script } else { Script::json(200, (host.whole)()) });
+        let body = json!({ "model": host.model, "input": "one", "stream": stream });
+        let answer = ask_as("alice", &gate, &body).await.text().await;
         assert_eq!(answer, if stream { bytes } else { (host.whole)().to_string() }, "relayed as it is");
 
         let path = "/v1/responses/resp_1";
-        let kept = gate.send(Method::GET, path, &[("x-api-key", "alice")], "").await;
-        assert_eq!(kept.json().await, (host.whole)());
+        let stored = gate.send(Method::GET, path, &[("x-api-key", "alice")], "").await;
+        assert_eq!(stored.json().await, (host.whole)());
         assert_eq!(gate.send(Method::GET, path, &[("x-api-key", "bob")], "").await.status(), 404);
 
         let next = json!({ "model": host.model, "input": "two", "previous_response_id": "resp_1" });
-        let asked_before = upstream.requests().len();
+        let sent_before = upstream.requests().len();
         assert_eq!(ask_as("bob", &gate, &next).await.status(), 404);
-        assert_eq!(upstream.requests().len(), asked_before, "the host is not asked for what is another's");
+        assert_eq!(
+            upstream.requests().len(),
+            sent_before,
+            "another caller's response does not reach the host"
+        );
         upstream.on(Script::json(200, (host.whole)()));
         assert_eq!(ask_as("alice", &gate, &next).await.status(), 200);
         let sent = upstream.requests().pop().expect("a request").json().to_string();
-        assert!(["one", "hi there", "two"].iter().all(|said| sent.contains(said)), "{sent}");
+        assert!(["one", "hi there", "two"].iter().all(|text| sent.contains(text)), "{sent}");
         let deleted = gate.send(Method::DELETE, path, &[("x-api-key", "alice")], "").await;
         assert_eq!(deleted.json().await["deleted"], true);
     }
 }
 
 #[tokio::test]
-async fn a_relayed_response_that_failed_is_not_kept() {
+async fn a_relayed_response_that_failed_is_not_stored() {
     let host = &HOSTS[2];
     let upstream = ScriptedUpstream::start().await;
     let gate = Gate::before(&upstream);
@@ -120,7 +124,7 @@ async fn a_stored_response_can_be_read_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_is_not_to_be_kept_is_not() {
+async fn a_response_with_store_false_is_not_stored() {
     let upstream = ScriptedUpstream::start().await;
     let gate = Gate::before(&upstream);
     let body = json!({ "model": "demo", "input": "hello", "store": false });
@@ -130,7 +134,7 @@ async fn what_is_not_to_be_kept_is_not() {
 }
 
 #[tokio::test]
-async fn an_unknown_id_goes_on_to_a_host_of_the_same_dialect_and_nowhere_else() {
+async fn an_unknown_id_is_forwarded_only_to_a_host_of_the_same_dialect() {
     let upstream = ScriptedUpstream::start().await;
     let gate = Gate::before(&upstream);
     let body = json!({ "model": "claude", "input": "hello", "previous_response_id": "resp_elsewhere" });

@@ -1,4 +1,4 @@
-//! How a gateway ends: streams finish within their grace, then end with a proper error event.
+//! Shutdown: open streams may finish within the grace period, then end with an error event.
 
 use crate::gate::{Gate, ask_messages, backends, config};
 use crate::replies;
@@ -17,7 +17,7 @@ async fn an_open_stream_may_finish() {
     let stopping = gate.running.stop();
     upstream.open("rest");
     let (stopped, text) = tokio::join!(stopping, answer.text());
-    stopped.expect("it ends well");
+    stopped.expect("it stops in order");
     assert!(text.contains("message_stop"), "{text}");
 }
 
@@ -29,7 +29,7 @@ async fn a_stream_without_end_gets_an_error_event() {
     let mut answer = gate.post("/v1/messages", &ask_messages("claude", true)).await;
     answer.until("hi there").await;
     let (stopped, text) = tokio::join!(gate.running.stop(), answer.text());
-    stopped.expect("it ends well");
+    stopped.expect("it stops in order");
     assert!(text.contains("event: error\n") && text.contains("shutting down"), "{text}");
 }
 
@@ -38,6 +38,6 @@ async fn a_stopped_gateway_takes_no_more_connections() {
     let upstream = ScriptedUpstream::start().await;
     let gate = Gate::before(&upstream);
     let address = gate.running.address();
-    gate.running.stop().await.expect("it ends well");
+    gate.running.stop().await.expect("it stops in order");
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
 }

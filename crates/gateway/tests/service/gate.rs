@@ -22,17 +22,17 @@ use toolgate_gateway::{Clock, Gateway, Parts, Running, SystemClock};
 use toolgate_state::{MemoryStore, Store, UsageLog};
 use toolgate_testkit::ScriptedUpstream;
 
-/// The longest a test waits for something that a working gateway does at once, or as soon as a busy machine lets it.
+/// How long a test waits for something that a working gateway does at once, on a busy machine too.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A gateway that is being tested.
+/// The gateway under test.
 pub(crate) struct Gate {
     pub(crate) running: Running,
     pub(crate) store: Arc<dyn Store>,
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
-/// The usual configuration: short waits, so that nothing has to be slept for.
+/// The usual configuration, with short waits so that no test sleeps.
 pub(crate) fn config() -> GatewayConfig {
     let mut config = GatewayConfig::new("127.0.0.1:0".parse().expect("an address"));
     config.limits.ping_every = Duration::from_millis(40);
@@ -76,12 +76,12 @@ pub(crate) fn route(pattern: &str, vias: &[Via]) -> ModelRoute {
     ModelRoute { pattern: ModelPattern::new(pattern), targets, tools: Tools::Native }
 }
 
-/// What a gateway works with: usually an empty store, the machine's clock, and the operator's rules.
+/// The gateway's dependencies: by default an empty store, the machine's clock and the operator's rules.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Who decides about the agents' tools, in place of the rules.
+    /// Decides about the agents' tools in place of the rules.
     pub(crate) decider: Option<Arc<dyn Decider>>,
 }
 
@@ -120,7 +120,7 @@ impl Gate {
         Self { running, store, client }
     }
 
-    /// The same gateway, spoken to in HTTP/2 from the first byte, over one connection.
+    /// The same gateway with an HTTP/2 client, over one connection.
     pub(crate) fn over_http2(mut self) -> Self {
         self.client = Client::builder(TokioExecutor::new()).http2_only(true).build_http();
         self
@@ -176,7 +176,7 @@ impl Answer {
         Some(String::from_utf8(bytes.to_vec()).expect("text"))
     }
 
-    /// Reads until `wanted` has come, and gives everything that came.
+    /// Reads until `wanted` has come, and returns everything received.
     pub(crate) async fn until(&mut self, wanted: &str) -> String {
         let mut seen = String::new();
         while !seen.contains(wanted) {
@@ -197,7 +197,7 @@ impl Answer {
     }
 }
 
-/// A request of each API for the same: (path, body).
+/// The same request for each API: (path, body).
 pub(crate) fn ask(model: &str, stream: bool) -> [(&'static str, Value); 3] {
     let hello = json!([{ "role": "user", "content": "hello" }]);
     [
@@ -213,7 +213,7 @@ pub(crate) fn ask_messages(model: &str, stream: bool) -> Value {
     body
 }
 
-/// What an API's error says: (type or code, message).
+/// The message of an API's error.
 pub(crate) fn error_message(path: &str, body: &Value) -> String {
     let is_anthropic = path.starts_with("/v1/messages");
     assert_eq!(body["type"] == "error", is_anthropic, "{path} tells errors in its own format: {body}");

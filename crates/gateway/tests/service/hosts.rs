@@ -1,4 +1,4 @@
-//! What hosts of the three dialects say in these tests: the same short reply, and the same misfortunes.
+//! Hosts of the three dialects in these tests: each sends the same short reply and the same errors.
 
 use crate::replies;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use toolgate_testkit::Script;
 
 /// A host of one dialect.
 pub(crate) struct Host {
-    /// The model it stands behind.
+    /// The model that is routed to it.
     pub(crate) model: &'static str,
     /// A whole reply that says `hi there`.
     pub(crate) whole: fn() -> Value,
@@ -18,7 +18,7 @@ pub(crate) struct Host {
     pub(crate) half_frame: &'static str,
     /// The body of an error with this status.
     pub(crate) error: fn(u16, &str) -> Value,
-    /// The same inside a stream that began well.
+    /// The same as an event in a stream that has started.
     pub(crate) error_frame: fn(Script, &str) -> Script,
 }
 

@@ -1,4 +1,4 @@
-//! Clients that speak HTTP/2 to us from the first byte.
+//! Clients that speak HTTP/2 to the gateway with prior knowledge.
 
 use crate::gate::{Gate, ask, ask_messages, error_message};
 use crate::replies;
@@ -23,20 +23,20 @@ async fn every_api_answers_whole_and_streamed() {
 }
 
 #[tokio::test]
-async fn streams_share_a_connection_and_one_that_is_left_does_not_disturb_the_other() {
+async fn cancelling_one_stream_does_not_disturb_another_on_the_same_connection() {
     // T20
     let upstream = ScriptedUpstream::start().await;
     upstream.on(replies::head(Script::sse()).stall());
     upstream.on(replies::tail(replies::head(Script::sse()).gate("rest")));
     let gate = Gate::before(&upstream).over_http2();
-    let mut left = gate.post("/v1/messages", &ask_messages("claude", true)).await;
-    left.until("hi there").await;
-    let mut kept = gate.post("/v1/messages", &ask_messages("claude", true)).await;
-    kept.until("hi there").await;
-    drop(left);
+    let mut cancelled = gate.post("/v1/messages", &ask_messages("claude", true)).await;
+    cancelled.until("hi there").await;
+    let mut other = gate.post("/v1/messages", &ask_messages("claude", true)).await;
+    other.until("hi there").await;
+    drop(cancelled);
     upstream.disconnected().await;
     upstream.open("rest");
-    assert!(kept.text().await.contains("message_stop"));
+    assert!(other.text().await.contains("message_stop"));
 }
 
 #[tokio::test]
@@ -47,6 +47,6 @@ async fn a_stream_in_the_middle_ends_with_an_error_event_when_the_gateway_does()
     let mut answer = gate.post("/v1/messages", &ask_messages("claude", true)).await;
     answer.until("hi there").await;
     let (stopped, text) = tokio::join!(gate.running.stop(), answer.text());
-    stopped.expect("it ends well");
+    stopped.expect("it stops in order");
     assert!(text.contains("event: error\n") && text.contains("shutting down"), "{text}");
 }

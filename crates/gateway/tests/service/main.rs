@@ -39,6 +39,4 @@ mod text_host;
 #[cfg(test)]
 mod upstreams;
 #[cfg(test)]
-mod wire;
-#[cfg(test)]
 mod workers;

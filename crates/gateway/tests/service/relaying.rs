@@ -1,4 +1,4 @@
-//! The client and the host speak the same dialect: bytes pass unchanged, with only what must change changed.
+//! The client and the host speak the same dialect: bytes are relayed, and only what must change changes.
 
 use crate::gate::{Gate, ask, ask_messages, backends, config};
 use crate::hosts::HOSTS;
@@ -29,13 +29,13 @@ async fn a_whole_reply_and_its_request_pass_byte_by_byte() {
     let received = upstream.next_request().await;
     assert_eq!(received.path, "/v1/messages");
     assert_eq!(received.body, body.as_bytes());
-    assert_eq!(received.header("x-api-key"), Some("claude-secret"), "our key, never the caller's");
+    assert_eq!(received.header("x-api-key"), Some("claude-secret"), "the gateway's key, never the caller's");
     assert_eq!(received.header("anthropic-beta"), Some("new-things"));
     assert_eq!(received.header("anthropic-version"), Some("2023-06-01"));
 }
 
 #[tokio::test]
-async fn a_host_that_streams_unasked_still_gives_one_reply() {
+async fn an_unrequested_stream_becomes_one_whole_reply() {
     let upstream = ScriptedUpstream::start().await;
     upstream.on(replies::stream());
     let gate = Gate::before(&upstream);
@@ -45,7 +45,7 @@ async fn a_host_that_streams_unasked_still_gives_one_reply() {
     assert_eq!(reply["content"][0]["text"], "hi there");
     assert_eq!(reply["usage"]["output_tokens"], 3);
     let upstream = upstream.next_request().await;
-    assert_eq!(upstream.json()["stream"], false, "it was not asked to");
+    assert_eq!(upstream.json()["stream"], false, "no stream was requested");
 }
 
 #[tokio::test]
@@ -75,8 +75,8 @@ async fn a_stream_passes_byte_by_byte_and_is_metered() {
     assert_eq!(answer.text().await, bytes);
 
     let store = gate.store.clone();
-    gate.running.stop().await.expect("it ends well");
-    // The usage log writes within its own interval; the summary is asked for until it shows.
+    gate.running.stop().await.expect("it stops in order");
+    // The usage log writes in intervals, so the summary is polled.
     let totals = loop {
         let totals = store.usage_summary(UnixMillis(0), UsageGroup::Model).await.expect("a summary");
         if !totals.is_empty() {
@@ -97,7 +97,7 @@ async fn a_chat_stream_without_token_counts_passes_as_it_is_and_is_estimated() {
     let gate = Gate::before(&upstream);
     let [_, (path, body), _] = ask(host.model, true);
     assert_eq!(gate.post(path, &body).await.text().await, bytes);
-    assert_eq!(upstream.next_request().await.json(), body, "the host is asked for nothing more");
+    assert_eq!(upstream.next_request().await.json(), body, "the request is unchanged");
     let metrics = gate.get("/metrics").await.text().await;
     let count = |kind: &str| {
         let line = metrics.lines().find(|line| line.contains("toolgate_tokens_total") && line.contains(kind));

@@ -1,4 +1,4 @@
-//! What a host of Anthropic's dialect says in these tests.
+//! Replies of a host of Anthropic's dialect.
 
 use serde_json::{Value, json};
 use toolgate_testkit::Script;

@@ -1,4 +1,4 @@
-//! Hosts that are slow, fail, talk rubbish or vanish.
+//! Hosts that are slow, fail, send garbage or vanish.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn a_client_that_leaves_cancels_the_turn_at_the_host() {
 }
 
 #[tokio::test]
-async fn a_busy_host_is_tried_again_before_the_first_event() {
+async fn a_busy_host_is_retried_before_the_first_event() {
     let upstream = ScriptedUpstream::start().await;
     upstream.on(Script::json(
         529,
@@ -63,7 +63,7 @@ async fn a_busy_host_is_tried_again_before_the_first_event() {
 }
 
 #[tokio::test]
-async fn retries_are_bounded_and_the_last_error_is_told() {
+async fn retries_are_bounded_and_the_last_error_reaches_the_client() {
     let upstream = ScriptedUpstream::start().await;
     let busy = || {
         Script::json(
@@ -80,7 +80,7 @@ async fn retries_are_bounded_and_the_last_error_is_told() {
 }
 
 #[tokio::test]
-async fn a_long_retry_after_is_passed_on_instead_of_waited_for() {
+async fn a_long_retry_after_is_passed_on_to_the_client() {
     let upstream = ScriptedUpstream::start().await;
     let limited = json!({ "type": "error", "error": { "type": "rate_limit_error", "message": "slow" } });
     upstream.on(Script::json(429, limited).header("retry-after", "60"));
@@ -91,7 +91,7 @@ async fn a_long_retry_after_is_passed_on_instead_of_waited_for() {
 }
 
 #[tokio::test]
-async fn a_mistake_of_the_client_is_not_tried_again_and_keeps_its_status() {
+async fn an_invalid_request_is_not_retried_and_keeps_its_status() {
     // T38
     let upstream = ScriptedUpstream::start().await;
     upstream.on(Script::json(
@@ -106,16 +106,16 @@ async fn a_mistake_of_the_client_is_not_tried_again_and_keeps_its_status() {
 }
 
 #[tokio::test]
-async fn what_else_an_error_says_is_kept_or_reported() {
+async fn other_fields_of_an_error_are_relayed_or_reported_as_lost() {
     let upstream = ScriptedUpstream::start().await;
     let gate = Gate::before(&upstream);
-    let told = json!({ "type": "error", "request_id": "req_1",
+    let error = json!({ "type": "error", "request_id": "req_1",
                        "error": { "type": "invalid_request_error", "message": "odd", "hint": "less" } });
-    upstream.on(Script::json(400, &told));
+    upstream.on(Script::json(400, &error));
     let answer = gate.post("/v1/messages", &ask_messages("claude", false)).await;
     assert_eq!(answer.header("x-toolgate-loss"), "");
-    assert_eq!(answer.json().await, told);
-    upstream.on(Script::json(400, &told));
+    assert_eq!(answer.json().await, error);
+    upstream.on(Script::json(400, &error));
     let [_, (path, body), _] = ask("claude", false);
     let answer = gate.post(path, &body).await;
     assert_eq!(answer.header("x-toolgate-loss"), "error.hint");
@@ -151,23 +151,23 @@ async fn an_error_in_the_first_frames_still_has_its_status() {
     assert_eq!(error_message("/v1/messages", &answer.json().await), "too long");
 }
 
-/// What a host does, and what the client is told.
+/// A host's response, and the error that the client gets.
 async fn check_failure(
     script: impl Fn() -> Script + Send + Sync + 'static,
     stream: bool,
     status: u16,
-    told: &str,
+    part: &str,
 ) {
-    check_failure_within(HostDeadlines::default(), script, stream, (status, told)).await;
+    check_failure_within(HostDeadlines::default(), script, stream, (status, part)).await;
 }
 
-/// The same of a host that is waited for so long. A short wait is only for hosts that never answer: any other may take
-/// longer on a busy machine.
+/// The same with these deadlines. Short ones are only for hosts that never respond: any other may take longer on a busy
+/// machine.
 async fn check_failure_within(
     timeouts: HostDeadlines,
     script: impl Fn() -> Script + Send + Sync + 'static,
     stream: bool,
-    (status, told): (u16, &str),
+    (status, part): (u16, &str),
 ) {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(move |_| script());
@@ -175,9 +175,9 @@ async fn check_failure_within(
     backends.upstreams[0].timeouts = timeouts;
     let gate = Gate::start(&config(), backends);
     let answer = gate.post("/v1/messages", &ask_messages("claude", stream)).await;
-    assert_eq!(answer.status(), status, "{told}");
+    assert_eq!(answer.status(), status, "{part}");
     let message = error_message("/v1/messages", &answer.json().await);
-    assert!(message.contains(told), "{message}");
+    assert!(message.contains(part), "{message}");
     assert!(gate.get("/healthz").await.text().await.contains("ok"));
 }
 
@@ -188,7 +188,7 @@ async fn a_page_instead_of_a_reply_says_to_check_the_url() {
 }
 
 #[tokio::test]
-async fn rubbish_instead_of_json_is_the_hosts_fault() {
+async fn garbage_instead_of_json_is_a_host_error() {
     check_failure(|| Script::json(200, "not json"), false, 502, "").await;
     check_failure(|| Script::json(200, "[1,2"), false, 502, "").await;
 }

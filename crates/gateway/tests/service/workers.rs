@@ -1,11 +1,11 @@
-//! Several threads serve: each with its own connections, all of them as one gateway.
+//! Several workers: each has its own connections, and together they are one gateway.
 
 use crate::gate::{Gate, ask_messages, backends, config};
 use crate::replies;
 use std::time::Duration;
 use toolgate_testkit::{Script, ScriptedUpstream};
 
-/// Enough for each thread to have some.
+/// Enough that each worker has some.
 const STREAMS: usize = 24;
 
 async fn streams(
@@ -43,7 +43,7 @@ async fn open_streams_of_all_workers_finish_and_are_counted_once() {
         .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
         .sum();
     assert_eq!(total, STREAMS as u64, "{metrics}");
-    gate.running.stop().await.expect("all workers end well");
+    gate.running.stop().await.expect("all workers stop in order");
 }
 
 #[tokio::test]
@@ -53,7 +53,7 @@ async fn all_workers_end_their_streams_when_the_gateway_stops() {
     config.workers = 2;
     let gate = Gate::start(&config, backends(&upstream));
     let answers = streams(&gate, &upstream, || replies::head(Script::sse()).stall()).await;
-    gate.running.stop().await.expect("all workers end well");
+    gate.running.stop().await.expect("all workers stop in order");
     for answer in answers {
         let text = answer.text().await;
         assert!(text.contains("event: error\n") && text.contains("shutting down"), "{text}");

@@ -31,4 +31,6 @@ mod http2_hosts;
 #[path = "../service/replies.rs"]
 mod replies;
 #[cfg(test)]
+mod requests;
+#[cfg(test)]
 mod stage;

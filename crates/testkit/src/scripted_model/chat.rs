@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::heard::{Heard, UsageChunk};
-use super::reply::{Ending, Piece, Reply};
+use super::model_request::{ModelRequest, UsageChunk};
+use super::reply::{Block, Reply, ReplyEnd};
 use super::{CACHED_INPUT_TOKENS, CREATED, INPUT_TOKENS};
 use crate::Script;
 
-pub(super) fn whole(heard: &Heard, reply: &Reply) -> Value {
+pub(super) fn whole(request: &ModelRequest, reply: &Reply) -> Value {
     let mut message = json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
     let mut calls = Vec::new();
-    for piece in &reply.pieces {
-        match piece {
-            Piece::Reasoning { .. } => message["reasoning_content"] = json!(piece.whole()),
-            Piece::Text { .. } => message["content"] = json!(piece.whole()),
-            Piece::Call { id, name, .. } => calls.push(json!({
+    for block in &reply.blocks {
+        match block {
+            Block::Reasoning { .. } => message["reasoning_content"] = json!(block.whole()),
+            Block::Text { .. } => message["content"] = json!(block.whole()),
+            Block::Call { id, name, .. } => calls.push(json!({
                 "id": format!("call_{id}"), "type": "function",
-                "function": {"name": name, "arguments": piece.whole()},
+                "function": {"name": name, "arguments": block.whole()},
             })),
         }
     }
@@ -24,30 +24,30 @@ pub(super) fn whole(heard: &Heard, reply: &Reply) -> Value {
         message["tool_calls"] = json!(calls);
     }
     json!({
-        "id": "chatcmpl-scripted", "object": "chat.completion", "created": CREATED, "model": heard.model,
+        "id": "chatcmpl-scripted", "object": "chat.completion", "created": CREATED, "model": request.model,
         "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(reply)}],
         "usage": usage(reply), "service_tier": "default", "system_fingerprint": "fp_scripted",
     })
 }
 
-pub(super) fn stream(heard: &Heard, reply: &Reply) -> Script {
-    let chunks = Chunks { heard };
+pub(super) fn stream(request: &ModelRequest, reply: &Reply) -> Script {
+    let chunks = Chunks { request };
     let mut script =
         chunks.delta(Script::sse(), &json!({"role": "assistant", "content": "", "refusal": null}));
     let mut call_index = 0;
-    for piece in &reply.pieces {
-        match piece {
-            Piece::Reasoning { deltas, .. } => {
+    for block in &reply.blocks {
+        match block {
+            Block::Reasoning { deltas, .. } => {
                 for delta in deltas {
                     script = chunks.delta(script, &json!({"reasoning_content": delta}));
                 }
             }
-            Piece::Text { deltas } => {
+            Block::Text { deltas } => {
                 for delta in deltas {
                     script = chunks.delta(script, &json!({"content": delta}));
                 }
             }
-            Piece::Call { id, name, deltas } => {
+            Block::Call { id, name, deltas } => {
                 let opened = json!({
                     "index": call_index, "id": format!("call_{id}"), "type": "function",
                     "function": {"name": name, "arguments": ""},
@@ -63,14 +63,14 @@ pub(super) fn stream(heard: &Heard, reply: &Reply) -> Script {
     }
     let finish = json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": finish_reason(reply)}]);
     script = script.frame("", chunks.chunk(&finish, &Value::Null));
-    if heard.usage_chunk == UsageChunk::Wanted {
+    if request.usage_chunk == UsageChunk::Wanted {
         script = script.frame("", chunks.chunk(&json!([]), &usage(reply)));
     }
     script.frame("", "[DONE]")
 }
 
 struct Chunks<'a> {
-    heard: &'a Heard,
+    request: &'a ModelRequest,
 }
 
 impl Chunks<'_> {
@@ -81,11 +81,11 @@ impl Chunks<'_> {
 
     fn chunk(&self, choices: &Value, usage: &Value) -> Value {
         let mut chunk = json!({
-            "id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": CREATED, "model": self.heard.model,
+            "id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": CREATED, "model": self.request.model,
             "service_tier": "default", "system_fingerprint": "fp_scripted", "choices": choices,
         });
-        // Every chunk has the field when usage is asked for, and none has it otherwise.
-        if self.heard.usage_chunk == UsageChunk::Wanted {
+        // Every chunk has the field when usage is requested, and none has it otherwise.
+        if self.request.usage_chunk == UsageChunk::Wanted {
             chunk["usage"] = usage.clone();
         }
         chunk
@@ -102,9 +102,9 @@ fn usage(reply: &Reply) -> Value {
 }
 
 fn finish_reason(reply: &Reply) -> &'static str {
-    match reply.ending {
-        Ending::Stop | Ending::Cut => "stop",
-        Ending::Calls => "tool_calls",
-        Ending::Length => "length",
+    match reply.end {
+        ReplyEnd::Stop | ReplyEnd::Cut => "stop",
+        ReplyEnd::Calls => "tool_calls",
+        ReplyEnd::Length => "length",
     }
 }

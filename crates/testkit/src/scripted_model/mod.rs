@@ -1,22 +1,22 @@
-//! A model that behaves as its name says, in three dialects, whole and streamed.
+//! A model whose name selects its behaviour, in three dialects, whole and streamed.
 //!
-//! It is written by hand after the official SDKs and shares no code with the gateway's dialects, so that a
-//! misunderstanding there cannot hide here. The last `/` segment of the model's name chooses:
+//! It is written by hand from the official SDKs and shares no code with the gateway's dialects, so that an error there
+//! cannot hide here. The last `/` segment of the model's name selects the reply:
 //!
-//! | name | answer |
+//! | name | reply |
 //! |---|---|
 //! | `text-K` | K words, `word0 word1 …` |
-//! | `parallel` | a text and two calls of `get_weather`, for Paris and Tokyo; results are answered with their texts, one a line, failed ones after `error: ` |
+//! | `parallel` | a text and two calls of `get_weather`, for Paris and Tokyo; results are repeated as text, one per line, failed ones after `error: ` |
 //! | `reasoning` | reasoning with its seal, then a text |
-//! | `echo` | a JSON description of the request (see `heard`) |
+//! | `echo` | a JSON description of the request (see `model_request`) |
 //! | `error-S` | an error with HTTP status S; 429 comes with `retry-after: 1` |
 //! | `cut` | a text whose connection is cut midway |
-//! | `length` | a call whose arguments end midway because the length ran out |
-//! | the name of a play | the texts that a test wrote down for it (see `play`) |
+//! | `length` | a call whose arguments are cut off by the token limit |
+//! | the name of a play | the texts that a test defined for it (see `play`) |
 
 mod chat;
-mod heard;
 mod messages;
+mod model_request;
 mod play;
 mod reply;
 mod responses;
@@ -27,15 +27,15 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::{Received, Script, ScriptedUpstream};
-use heard::{Delivery, Heard};
+use model_request::{Delivery, ModelRequest};
 use play::Plays;
 pub use play::{Line, Pieces, TRIGGER};
-use reply::{Ending, Failure, Outcome, Reply};
+use reply::{Failure, Outcome, Reply, ReplyEnd};
 
 /// A scripted model behind a port of its own. Dropping it stops it.
 #[derive(Debug)]
 pub struct ScriptedModel {
-    /// What a gateway is configured with: `http://127.0.0.1:PORT/v1`.
+    /// The URL that a gateway is configured with: `http://127.0.0.1:PORT/v1`.
     pub base_url: String,
     upstream: ScriptedUpstream,
 }
@@ -59,11 +59,11 @@ impl ScriptedModel {
 const LISTED_MODELS: [&str; 9] =
     ["text-3", "parallel", "reasoning", "echo", "error-429", "error-400", "error-529", "cut", "length"];
 
-/// What every request counts as, so that tests can tell cached from uncached input.
+/// The input tokens of every request, so that tests can tell cached from uncached input.
 const INPUT_TOKENS: u64 = 20;
 const CACHED_INPUT_TOKENS: u64 = 5;
 
-/// When everything here was made, in seconds of the epoch. Fixed, so that answers are the same in each run.
+/// The creation time of everything here, in seconds since the epoch. Fixed, so that replies are reproducible.
 const CREATED: u64 = 1_700_000_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -75,35 +75,35 @@ enum Dialect {
 
 impl Dialect {
     fn of_path(path: &str) -> Option<Self> {
-        let spoken_at = |(end, dialect)| path.ends_with(end).then_some(dialect);
+        let at = |(end, dialect)| path.ends_with(end).then_some(dialect);
         let ends = [
             ("/messages", Self::Messages),
             ("/chat/completions", Self::Chat),
             ("/responses", Self::Responses),
         ];
-        ends.into_iter().find_map(spoken_at)
+        ends.into_iter().find_map(at)
     }
 
-    fn hear(self, body: &Value) -> Heard {
+    fn parse(self, body: &Value) -> ModelRequest {
         match self {
-            Self::Messages => Heard::from_messages(body),
-            Self::Chat => Heard::from_chat(body),
-            Self::Responses => Heard::from_responses(body),
+            Self::Messages => ModelRequest::from_messages(body),
+            Self::Chat => ModelRequest::from_chat(body),
+            Self::Responses => ModelRequest::from_responses(body),
         }
     }
 }
 
-/// The answer of a model that only knows text, in the dialect and the delivery in which it was asked.
+/// The reply of a model without native tools, in the dialect and delivery of the request.
 ///
 /// # Panics
-/// When the request is none that a model can answer.
-#[expect(clippy::panic, reason = "a test that has a model answer something else has failed")]
+/// When the request is not for a model.
+#[expect(clippy::panic, reason = "a test with a request for anything else has failed")]
 pub fn say(request: &Received, line: &Line) -> Script {
     let Some(dialect) = Dialect::of_path(path_of(request)) else {
-        panic!("nobody speaks at {}", request.path)
+        panic!("no dialect has the path {}", request.path)
     };
-    let heard = dialect.hear(&request.json());
-    speak(dialect, &heard, &line.reply_to(&String::from_utf8_lossy(&request.body)))
+    let turn = dialect.parse(&request.json());
+    render(dialect, &turn, &line.reply_to(&String::from_utf8_lossy(&request.body)))
 }
 
 fn path_of(request: &Received) -> &str {
@@ -113,7 +113,7 @@ fn path_of(request: &Received) -> &str {
 fn answer(request: &Received, plays: &Plays) -> Script {
     let path = path_of(request);
     if let Some((_, name)) = path.split_once("/plays/") {
-        return about_play(request, name, plays);
+        return manage_play(request, name, plays);
     }
     if request.method == Method::GET && path.ends_with("/models") {
         return Script::json(200, list_models(request));
@@ -134,20 +134,20 @@ fn answer(request: &Received, plays: &Plays) -> Script {
             );
         }
     };
-    let heard = dialect.hear(&body);
-    let name = heard.model.rsplit('/').next().unwrap_or_default();
-    if let Some(line) = plays.line(name, heard.times_spoken(), &body) {
-        return speak(dialect, &heard, &line.reply_to(&String::from_utf8_lossy(&request.body)));
+    let turn = dialect.parse(&body);
+    let name = turn.model.rsplit('/').next().unwrap_or_default();
+    if let Some(line) = plays.line(name, turn.assistant_messages(), &body) {
+        return render(dialect, &turn, &line.reply_to(&String::from_utf8_lossy(&request.body)));
     }
-    match reply::outcome(&heard) {
-        Outcome::Reply(reply) => speak(dialect, &heard, &reply),
+    match reply::outcome(&turn) {
+        Outcome::Reply(reply) => render(dialect, &turn, &reply),
         Outcome::Failure(failure) => fail(dialect, &failure),
     }
 }
 
-fn about_play(request: &Received, name: &str, plays: &Plays) -> Script {
+fn manage_play(request: &Received, name: &str, plays: &Plays) -> Script {
     if request.method == Method::GET {
-        return Script::json(200, plays.heard(name));
+        return Script::json(200, plays.requests(name));
     }
     match plays.put(name, &request.body) {
         Ok(()) => Script::json(200, "{}"),
@@ -155,18 +155,18 @@ fn about_play(request: &Received, name: &str, plays: &Plays) -> Script {
     }
 }
 
-fn speak(dialect: Dialect, heard: &Heard, reply: &Reply) -> Script {
-    let script = match (dialect, heard.delivery) {
-        (Dialect::Messages, Delivery::Whole) => Script::json(200, messages::whole(heard, reply)),
-        (Dialect::Messages, Delivery::Streamed) => messages::stream(heard, reply),
-        (Dialect::Chat, Delivery::Whole) => Script::json(200, chat::whole(heard, reply)),
-        (Dialect::Chat, Delivery::Streamed) => chat::stream(heard, reply),
-        (Dialect::Responses, Delivery::Whole) => Script::json(200, responses::whole(heard, reply)),
-        (Dialect::Responses, Delivery::Streamed) => responses::stream(heard, reply),
+fn render(dialect: Dialect, turn: &ModelRequest, reply: &Reply) -> Script {
+    let script = match (dialect, turn.delivery) {
+        (Dialect::Messages, Delivery::Whole) => Script::json(200, messages::whole(turn, reply)),
+        (Dialect::Messages, Delivery::Streamed) => messages::stream(turn, reply),
+        (Dialect::Chat, Delivery::Whole) => Script::json(200, chat::whole(turn, reply)),
+        (Dialect::Chat, Delivery::Streamed) => chat::stream(turn, reply),
+        (Dialect::Responses, Delivery::Whole) => Script::json(200, responses::whole(turn, reply)),
+        (Dialect::Responses, Delivery::Streamed) => responses::stream(turn, reply),
     };
-    match reply.ending {
-        Ending::Cut => script.cut_midway(),
-        Ending::Stop | Ending::Calls | Ending::Length => script,
+    match reply.end {
+        ReplyEnd::Cut => script.cut_midway(),
+        ReplyEnd::Stop | ReplyEnd::Calls | ReplyEnd::Length => script,
     }
 }
 

@@ -1,36 +1,37 @@
-//! Plays: what a model is to say, written down by the test that asks it.
+//! Plays: replies that a test defines for a model, turn by turn.
 //!
 //! `PUT /v1/plays/NAME` with `{"turns":[{"text":"…","pieces":[7,42],"end":"stop"}]}` makes a model whose name ends in
-//! `/NAME` say these texts, one a turn; the turn is told by how often it has spoken in the history. [`TRIGGER`] in a text
-//! stands for the trigger that the request's prompt teaches. A turn may have `calls` too, each with the `id`, the `name`
-//! and the `input` that a model with tools of its own would give it. `GET` of the same path gives the requests it was asked with.
+//! `/NAME` reply with these texts, one per turn. The number of assistant messages in the history selects the turn.
+//! [`TRIGGER`] in a text is replaced by the trigger that the request's prompt defines. A turn may also have `calls`, each
+//! with an `id`, a `name` and an `input`, as a model with native tools sends them. `GET` of the same path returns the
+//! requests that the play received.
 
 use std::collections::{HashMap, VecDeque};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::reply::{Ending, Piece, Reply};
+use super::reply::{Block, Reply, ReplyEnd};
 
-/// Stands for the trigger in a line: a private-use character, so that no other text can hold it.
+/// Placeholder for the trigger in a line: a private-use character, so that it never occurs in other text.
 pub const TRIGGER: char = '\u{E000}';
 
-/// Plays kept; tests use a few names again and again.
+/// The most plays. Tests reuse a few names.
 const MAX_PLAYS: usize = 256;
 
-/// Requests kept of each play.
-const MAX_HEARD: usize = 512;
+/// The most requests kept for each play.
+const MAX_REQUESTS: usize = 512;
 
-/// What a model says in one turn, and how it comes.
+/// The reply of one turn, and how it is split and ended.
 #[derive(Debug, Clone)]
 pub struct Line {
     text: String,
     pieces: Pieces,
     calls: Vec<Call>,
-    ending: Ending,
+    end: ReplyEnd,
 }
 
-/// A call of a model that knows tools.
+/// A native tool call.
 #[derive(Debug, Clone)]
 struct Call {
     id: String,
@@ -38,32 +39,32 @@ struct Call {
     input: Value,
 }
 
-/// How a text is cut into deltas, counted in characters.
+/// How a text is split into deltas, in characters.
 #[derive(Debug, Clone, Copy)]
 pub enum Pieces {
-    /// Not at all.
+    /// One delta.
     Whole,
-    /// All of one length.
+    /// Deltas of this length.
     Of(usize),
-    /// Of lengths from 1 to `longest` that follow from the seed.
+    /// Deltas of pseudo-random lengths from 1 to `longest`.
     UpTo {
-        /// The longest piece.
+        /// The longest delta.
         longest: usize,
-        /// The same seed gives the same pieces.
+        /// The same seed gives the same lengths.
         seed: u64,
     },
 }
 
 impl Line {
-    /// A text that ends because the model has said all.
+    /// A text that ends with the stop reason `stop`.
     pub fn new(text: impl Into<String>, pieces: Pieces) -> Self {
-        Self { text: text.into(), pieces, calls: Vec::new(), ending: Ending::Stop }
+        Self { text: text.into(), pieces, calls: Vec::new(), end: ReplyEnd::Stop }
     }
 
     /// The same text, ended by the token limit.
     #[must_use]
     pub fn out_of_tokens(self) -> Self {
-        Self { ending: Ending::Length, ..self }
+        Self { end: ReplyEnd::Length, ..self }
     }
 
     /// The reply to a request with this body.
@@ -73,14 +74,14 @@ impl Line {
             None if self.text.contains(TRIGGER) => "I was taught no calls.".to_owned(),
             None => self.text.clone(),
         };
-        let call = |call: &Call| Piece::Call {
+        let call = |call: &Call| Block::Call {
             id: call.id.clone(),
             name: call.name.clone(),
             deltas: self.pieces.cut(&call.input.to_string()),
         };
         let is_silent = text.is_empty() && !self.calls.is_empty();
-        let text = (!is_silent).then(|| Piece::Text { deltas: self.pieces.cut(&text) });
-        Reply { pieces: text.into_iter().chain(self.calls.iter().map(call)).collect(), ending: self.ending }
+        let text = (!is_silent).then(|| Block::Text { deltas: self.pieces.cut(&text) });
+        Reply { blocks: text.into_iter().chain(self.calls.iter().map(call)).collect(), end: self.end }
     }
 
     fn from_json(turn: &Value) -> Result<Self, String> {
@@ -88,14 +89,14 @@ impl Line {
         let calls = turn["calls"].as_array().map(Vec::as_slice).unwrap_or_default();
         let calls: Vec<Call> = calls.iter().map(Call::from_json).collect::<Result<_, _>>()?;
         let pieces = Pieces::from_json(&turn["pieces"]).ok_or("`pieces` is a length, or [longest, seed]")?;
-        let ending = match turn["end"].as_str().unwrap_or("stop") {
-            "stop" if calls.is_empty() => Ending::Stop,
-            "stop" => Ending::Calls,
-            "length" => Ending::Length,
-            "cut" => Ending::Cut,
+        let end = match turn["end"].as_str().unwrap_or("stop") {
+            "stop" if calls.is_empty() => ReplyEnd::Stop,
+            "stop" => ReplyEnd::Calls,
+            "length" => ReplyEnd::Length,
+            "cut" => ReplyEnd::Cut,
             other => return Err(format!("there is no end `{other}`: use stop, length or cut")),
         };
-        Ok(Self { text, pieces, calls, ending })
+        Ok(Self { text, pieces, calls, end })
     }
 }
 
@@ -121,9 +122,9 @@ impl Pieces {
     }
 
     fn cut(self, text: &str) -> Vec<String> {
-        let letters: Vec<char> = text.chars().collect();
+        let characters: Vec<char> = text.chars().collect();
         let mut deltas = Vec::new();
-        let mut rest = letters.as_slice();
+        let mut rest = characters.as_slice();
         let mut state = match self {
             Self::Whole | Self::Of(_) => 0,
             Self::UpTo { seed, .. } => seed,
@@ -147,8 +148,8 @@ impl Pieces {
     }
 }
 
-/// The trigger that a request's prompt teaches: the last one, because a tool's description or a page may hold others
-/// before it. It is plain ASCII, so JSON does not change it.
+/// The trigger that a request's prompt defines: the last one, because a tool's description or quoted text may contain
+/// others before it. It is plain ASCII, so JSON does not escape it.
 fn trigger_in(body: &str) -> Option<&str> {
     let start = body.rfind("<<CALL_")?;
     let length = body[start..].find(">>")? + 2;
@@ -162,11 +163,11 @@ pub(super) struct Plays(Mutex<HashMap<String, Play>>);
 #[derive(Debug, Default)]
 struct Play {
     turns: Vec<Line>,
-    heard: VecDeque<Value>,
+    requests: VecDeque<Value>,
 }
 
 impl Plays {
-    /// Takes a play in its JSON form; the error is a sentence for the test's author.
+    /// Stores a play from its JSON form. The error is a message for the author of the test.
     pub(super) fn put(&self, name: &str, body: &[u8]) -> Result<(), String> {
         let play: Value = serde_json::from_slice(body).map_err(|error| format!("a play is JSON: {error}"))?;
         let turns = play["turns"].as_array().ok_or("a play has `turns`")?;
@@ -175,24 +176,24 @@ impl Plays {
         if plays.len() >= MAX_PLAYS && !plays.contains_key(name) {
             return Err(format!("there are {MAX_PLAYS} plays already: use a name again"));
         }
-        plays.insert(name.to_owned(), Play { turns, heard: VecDeque::new() });
+        plays.insert(name.to_owned(), Play { turns, requests: VecDeque::new() });
         Ok(())
     }
 
-    /// The requests that a play was asked with, oldest first; only the last ones are kept.
-    pub(super) fn heard(&self, name: &str) -> Value {
-        json!(self.0.lock().get(name).map(|play| &play.heard))
+    /// The requests that a play received, oldest first. Only the last ones are kept.
+    pub(super) fn requests(&self, name: &str) -> Value {
+        json!(self.0.lock().get(name).map(|play| &play.requests))
     }
 
-    /// What the play of this name says after the model has spoken so often; None where there is no such play.
-    pub(super) fn line(&self, name: &str, spoken: usize, body: &Value) -> Option<Line> {
+    /// The line of this turn. `None` if there is no such play.
+    pub(super) fn line(&self, name: &str, turn: usize, body: &Value) -> Option<Line> {
         let mut plays = self.0.lock();
         let play = plays.get_mut(name)?;
-        if play.heard.len() == MAX_HEARD {
-            play.heard.pop_front();
+        if play.requests.len() == MAX_REQUESTS {
+            play.requests.pop_front();
         }
-        play.heard.push_back(body.clone());
+        play.requests.push_back(body.clone());
         let over = || Line::new("The play is over.", Pieces::Whole);
-        Some(play.turns.get(spoken).cloned().unwrap_or_else(over))
+        Some(play.turns.get(turn).cloned().unwrap_or_else(over))
     }
 }

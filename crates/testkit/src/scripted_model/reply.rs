@@ -1,32 +1,32 @@
-//! What the model says, before any dialect.
+//! The content of a reply, independent of any dialect.
 
-use super::heard::{Heard, Part};
+use super::model_request::{ModelRequest, Part};
 
-/// A reply as pieces and the way it ends.
+/// A reply: its blocks and how it ends.
 #[derive(Debug)]
 pub(super) struct Reply {
-    pub(super) pieces: Vec<Piece>,
-    pub(super) ending: Ending,
+    pub(super) blocks: Vec<Block>,
+    pub(super) end: ReplyEnd,
 }
 
 impl Reply {
     /// One token for each streamed delta.
     pub(super) fn output_tokens(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.deltas().len()).sum()
+        self.blocks.iter().map(|block| block.deltas().len()).sum()
     }
 
     pub(super) fn reasoning_tokens(&self) -> usize {
-        let tokens = |piece: &Piece| match piece {
-            Piece::Reasoning { deltas, .. } => deltas.len(),
-            Piece::Text { .. } | Piece::Call { .. } => 0,
+        let tokens = |block: &Block| match block {
+            Block::Reasoning { deltas, .. } => deltas.len(),
+            Block::Text { .. } | Block::Call { .. } => 0,
         };
-        self.pieces.iter().map(tokens).sum()
+        self.blocks.iter().map(tokens).sum()
     }
 }
 
-/// A block of the reply, in the deltas in which it is streamed.
+/// A block of the reply, split into the deltas that a stream sends.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum Block {
     Reasoning {
         deltas: Vec<String>,
         seal: &'static str,
@@ -42,7 +42,7 @@ pub(super) enum Piece {
     },
 }
 
-impl Piece {
+impl Block {
     pub(super) fn deltas(&self) -> &[String] {
         match self {
             Self::Reasoning { deltas, .. } | Self::Text { deltas } | Self::Call { deltas, .. } => deltas,
@@ -54,13 +54,13 @@ impl Piece {
     }
 }
 
-/// Why the reply is over.
+/// How a reply ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum ReplyEnd {
     Stop,
     Calls,
     Length,
-    /// The connection is cut; what is written says `Stop`.
+    /// The connection is cut. A stop reason, if written, is `Stop`.
     Cut,
 }
 
@@ -112,19 +112,19 @@ impl Failure {
     }
 }
 
-/// A slip of the pen in a test must not ask for gigabytes.
+/// Bounds the memory that a typo in a test can cost.
 const MAX_WORDS: usize = 100_000;
 
-/// Chooses by the last segment of the model's name.
-pub(super) fn outcome(heard: &Heard) -> Outcome {
-    let name = heard.model.rsplit('/').next().unwrap_or_default();
+/// Chooses the outcome by the last segment of the model's name.
+pub(super) fn outcome(request: &ModelRequest) -> Outcome {
+    let name = request.model.rsplit('/').next().unwrap_or_default();
     let unknown = || {
-        let message = format!("The model `{}` does not exist.", heard.model);
+        let message = format!("The model `{}` does not exist.", request.model);
         Outcome::Failure(Failure { status: 404, message })
     };
     if let Some(count) = name.strip_prefix("text-") {
         return match count.parse() {
-            Ok(count) if count <= MAX_WORDS => stop(vec![Piece::Text { deltas: words(count) }]),
+            Ok(count) if count <= MAX_WORDS => stop(vec![Block::Text { deltas: words(count) }]),
             Ok(_) | Err(_) => unknown(),
         };
     }
@@ -137,47 +137,47 @@ pub(super) fn outcome(heard: &Heard) -> Outcome {
         };
     }
     match name {
-        "parallel" => parallel(heard),
+        "parallel" => parallel(request),
         "reasoning" => stop(vec![
-            Piece::Reasoning {
+            Block::Reasoning {
                 deltas: texts(&["Let me", " think", " about it."]),
                 seal: "c2NyaXB0ZWQtc2VhbA==",
             },
-            Piece::Text { deltas: texts(&["The answer", " is 42."]) },
+            Block::Text { deltas: texts(&["The answer", " is 42."]) },
         ]),
-        "echo" => stop(vec![text(&heard.describe().to_string())]),
-        "cut" => ends(vec![Piece::Text { deltas: words(40) }], Ending::Cut),
-        "length" => ends(vec![weather("paris", &["{\"ci", "ty\":\"Pa"])], Ending::Length),
+        "echo" => stop(vec![text(&request.describe().to_string())]),
+        "cut" => ends(vec![Block::Text { deltas: words(40) }], ReplyEnd::Cut),
+        "length" => ends(vec![weather("paris", &["{\"ci", "ty\":\"Pa"])], ReplyEnd::Length),
         _ => unknown(),
     }
 }
 
-fn parallel(heard: &Heard) -> Outcome {
-    let results = heard.latest_results();
+fn parallel(request: &ModelRequest) -> Outcome {
+    let results = request.latest_results();
     if !results.is_empty() {
         let line = |part: &&Part| part.result_text();
         return stop(vec![text(&results.iter().map(line).collect::<Vec<_>>().join("\n"))]);
     }
     ends(
         vec![
-            Piece::Text { deltas: texts(&["I will", " look up both."]) },
+            Block::Text { deltas: texts(&["I will", " look up both."]) },
             weather("paris", &["{\"ci", "ty\":\"Pa", "ris\"}"]),
             weather("tokyo", &["{\"city\"", ":\"Tok", "yo\"}"]),
         ],
-        Ending::Calls,
+        ReplyEnd::Calls,
     )
 }
 
-fn weather(id: &str, arguments: &[&str]) -> Piece {
-    Piece::Call { id: id.to_owned(), name: "get_weather".to_owned(), deltas: texts(arguments) }
+fn weather(id: &str, arguments: &[&str]) -> Block {
+    Block::Call { id: id.to_owned(), name: "get_weather".to_owned(), deltas: texts(arguments) }
 }
 
-fn stop(pieces: Vec<Piece>) -> Outcome {
-    ends(pieces, Ending::Stop)
+fn stop(blocks: Vec<Block>) -> Outcome {
+    ends(blocks, ReplyEnd::Stop)
 }
 
-fn ends(pieces: Vec<Piece>, ending: Ending) -> Outcome {
-    Outcome::Reply(Reply { pieces, ending })
+fn ends(blocks: Vec<Block>, end: ReplyEnd) -> Outcome {
+    Outcome::Reply(Reply { blocks, end })
 }
 
 fn words(count: usize) -> Vec<String> {
@@ -185,9 +185,9 @@ fn words(count: usize) -> Vec<String> {
 }
 
 /// Streams a longer text in deltas of a few characters.
-fn text(whole: &str) -> Piece {
+fn text(whole: &str) -> Block {
     let characters: Vec<char> = whole.chars().collect();
-    Piece::Text { deltas: characters.chunks(16).map(|chunk| chunk.iter().collect()).collect() }
+    Block::Text { deltas: characters.chunks(16).map(|chunk| chunk.iter().collect()).collect() }
 }
 
 fn texts(deltas: &[&str]) -> Vec<String> {

@@ -2,32 +2,32 @@
 
 use serde_json::{Value, json};
 
-use super::heard::Heard;
-use super::reply::{Ending, Piece, Reply};
+use super::model_request::ModelRequest;
+use super::reply::{Block, Reply, ReplyEnd};
 use super::{CACHED_INPUT_TOKENS, CREATED, INPUT_TOKENS};
 use crate::Script;
 
-pub(super) fn whole(heard: &Heard, reply: &Reply) -> Value {
+pub(super) fn whole(request: &ModelRequest, reply: &Reply) -> Value {
     let output: Vec<Value> =
-        reply.pieces.iter().enumerate().map(|(index, piece)| Item::new(reply, index, piece).done()).collect();
-    let mut response = response(heard, final_status(reply));
+        reply.blocks.iter().enumerate().map(|(index, block)| Item::new(reply, index, block).done()).collect();
+    let mut response = response(request, final_status(reply));
     response["output"] = json!(output);
     response["usage"] = usage(reply);
-    if reply.ending == Ending::Length {
+    if reply.end == ReplyEnd::Length {
         response["incomplete_details"] = json!({"reason": "max_output_tokens"});
     }
     response
 }
 
-pub(super) fn stream(heard: &Heard, reply: &Reply) -> Script {
+pub(super) fn stream(request: &ModelRequest, reply: &Reply) -> Script {
     let mut events = Events { script: Script::sse(), sent: 0 };
-    events.send("response.created", json!({"response": response(heard, "in_progress")}));
-    events.send("response.in_progress", json!({"response": response(heard, "in_progress")}));
-    for (index, piece) in reply.pieces.iter().enumerate() {
-        Item::new(reply, index, piece).stream(&mut events);
+    events.send("response.created", json!({"response": response(request, "in_progress")}));
+    events.send("response.in_progress", json!({"response": response(request, "in_progress")}));
+    for (index, block) in reply.blocks.iter().enumerate() {
+        Item::new(reply, index, block).stream(&mut events);
     }
-    let last = if reply.ending == Ending::Length { "response.incomplete" } else { "response.completed" };
-    events.send(last, json!({"response": whole(heard, reply)}));
+    let last = if reply.end == ReplyEnd::Length { "response.incomplete" } else { "response.completed" };
+    events.send(last, json!({"response": whole(request, reply)}));
     events.script
 }
 
@@ -49,29 +49,29 @@ impl Events {
 
 /// One output item: a message, a function call or reasoning.
 struct Item<'a> {
-    piece: &'a Piece,
+    block: &'a Block,
     index: usize,
     id: String,
     status: &'static str,
 }
 
 impl<'a> Item<'a> {
-    fn new(reply: &Reply, index: usize, piece: &'a Piece) -> Self {
-        let id = match piece {
-            Piece::Reasoning { .. } => format!("rs_scripted_{index}"),
-            Piece::Text { .. } => format!("msg_scripted_{index}"),
-            Piece::Call { id, .. } => format!("fc_{id}"),
+    fn new(reply: &Reply, index: usize, block: &'a Block) -> Self {
+        let id = match block {
+            Block::Reasoning { .. } => format!("rs_scripted_{index}"),
+            Block::Text { .. } => format!("msg_scripted_{index}"),
+            Block::Call { id, .. } => format!("fc_{id}"),
         };
-        let last = index + 1 == reply.pieces.len();
+        let last = index + 1 == reply.blocks.len();
         let status = if last { final_status(reply) } else { "completed" };
-        Self { piece, index, id, status }
+        Self { block, index, id, status }
     }
 
     fn stream(&self, events: &mut Events) {
         events.send("response.output_item.added", json!({"output_index": self.index, "item": self.added()}));
-        let whole = self.piece.whole();
-        match self.piece {
-            Piece::Reasoning { deltas, .. } => {
+        let whole = self.block.whole();
+        match self.block {
+            Block::Reasoning { deltas, .. } => {
                 let part = |text: &str| json!({"type": "summary_text", "text": text});
                 let event = |fields: Value| self.event("summary_index", fields);
                 events.send("response.reasoning_summary_part.added", event(json!({"part": part("")})));
@@ -81,7 +81,7 @@ impl<'a> Item<'a> {
                 events.send("response.reasoning_summary_text.done", event(json!({"text": whole})));
                 events.send("response.reasoning_summary_part.done", event(json!({"part": part(&whole)})));
             }
-            Piece::Text { deltas } => {
+            Block::Text { deltas } => {
                 let event = |fields: Value| self.event("content_index", fields);
                 events.send("response.content_part.added", event(json!({"part": text_part("")})));
                 for delta in deltas {
@@ -90,7 +90,7 @@ impl<'a> Item<'a> {
                 events.send("response.output_text.done", event(json!({"text": whole, "logprobs": []})));
                 events.send("response.content_part.done", event(json!({"part": text_part(&whole)})));
             }
-            Piece::Call { deltas, .. } => {
+            Block::Call { deltas, .. } => {
                 let event = |name: &str, text: &str| {
                     let mut event = json!({"item_id": self.id, "output_index": self.index});
                     event[name] = json!(text);
@@ -115,16 +115,16 @@ impl<'a> Item<'a> {
 
     fn added(&self) -> Value {
         let mut item = self.done();
-        match self.piece {
-            Piece::Reasoning { .. } => {
+        match self.block {
+            Block::Reasoning { .. } => {
                 item["summary"] = json!([]);
                 item["encrypted_content"] = json!("");
             }
-            Piece::Text { .. } => {
+            Block::Text { .. } => {
                 item["content"] = json!([]);
                 item["status"] = json!("in_progress");
             }
-            Piece::Call { .. } => {
+            Block::Call { .. } => {
                 item["arguments"] = json!("");
                 item["status"] = json!("in_progress");
             }
@@ -133,17 +133,17 @@ impl<'a> Item<'a> {
     }
 
     fn done(&self) -> Value {
-        let whole = self.piece.whole();
-        match self.piece {
-            Piece::Reasoning { seal, .. } => json!({
+        let whole = self.block.whole();
+        match self.block {
+            Block::Reasoning { seal, .. } => json!({
                 "id": self.id, "type": "reasoning", "summary": [{"type": "summary_text", "text": whole}],
                 "encrypted_content": seal,
             }),
-            Piece::Text { .. } => json!({
+            Block::Text { .. } => json!({
                 "id": self.id, "type": "message", "role": "assistant", "status": self.status,
                 "content": [text_part(&whole)],
             }),
-            Piece::Call { id, name, .. } => json!({
+            Block::Call { id, name, .. } => json!({
                 "id": self.id, "type": "function_call", "call_id": format!("call_{id}"), "name": name,
                 "arguments": whole, "status": self.status,
             }),
@@ -156,11 +156,11 @@ fn text_part(text: &str) -> Value {
 }
 
 /// The response without its output.
-fn response(heard: &Heard, status: &str) -> Value {
+fn response(request: &ModelRequest, status: &str) -> Value {
     json!({
         "id": "resp_scripted", "object": "response", "created_at": CREATED, "status": status, "background": false,
         "error": null, "incomplete_details": null, "instructions": null, "max_output_tokens": null,
-        "max_tool_calls": null, "model": heard.model, "output": [], "parallel_tool_calls": true,
+        "max_tool_calls": null, "model": request.model, "output": [], "parallel_tool_calls": true,
         "previous_response_id": null, "reasoning": {"effort": null, "summary": null}, "service_tier": "default",
         "store": false, "temperature": 1.0, "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [],
         "top_p": 1.0, "truncation": "disabled", "usage": null, "user": null, "metadata": {},
@@ -177,8 +177,8 @@ fn usage(reply: &Reply) -> Value {
 }
 
 fn final_status(reply: &Reply) -> &'static str {
-    match reply.ending {
-        Ending::Stop | Ending::Calls | Ending::Cut => "completed",
-        Ending::Length => "incomplete",
+    match reply.end {
+        ReplyEnd::Stop | ReplyEnd::Calls | ReplyEnd::Cut => "completed",
+        ReplyEnd::Length => "incomplete",
     }
 }

@@ -33,7 +33,7 @@ fn whole(path: &str, body: &Value) -> Value {
     serde_json::from_str(&sent(&answered(&request(path, body)))).unwrap()
 }
 
-/// The `type` of each event, deltas of the same kind in a row told once.
+/// The `type` of each event, repeated deltas once.
 fn event_kinds(path: &str, model: &str) -> Vec<String> {
     let text = sent(&answered(&request(path, &json!({"model": model, "stream": true}))));
     let mut kinds: Vec<String> =
@@ -116,7 +116,7 @@ fn results_are_repeated_in_all_dialects() {
 }
 
 #[test]
-fn echo_tells_what_it_heard() {
+fn echo_describes_its_request() {
     let body = json!({
         "model": "echo", "system": "be brief", "tools": [{"name": "f"}],
         "messages": [{"role": "user", "content": [
@@ -140,7 +140,7 @@ fn text_of_first_block(message: &Value) -> String {
 }
 
 #[test]
-fn a_length_that_ran_out_is_told_in_each_dialect() {
+fn a_reached_token_limit_is_reported_in_each_dialect() {
     let body = json!({"model": "length"});
     assert_eq!(whole("/messages", &body)["stop_reason"], "max_tokens");
     assert_eq!(whole("/chat/completions", &body)["choices"][0]["finish_reason"], "length");
@@ -148,14 +148,14 @@ fn a_length_that_ran_out_is_told_in_each_dialect() {
 }
 
 #[test]
-fn errors_wear_the_dialects_envelope() {
+fn errors_have_the_envelope_of_their_dialect() {
     assert_eq!(whole("/messages", &json!({"model": "error-529"}))["error"]["type"], "overloaded_error");
     assert_eq!(whole("/responses", &json!({"model": "error-429"}))["error"]["code"], "rate_limit_exceeded");
     assert_eq!(whole("/chat/completions", &json!({"model": "nobody"}))["error"]["code"], "model_not_found");
 }
 
 #[test]
-fn cut_ends_in_a_cut_and_never_finishes() {
+fn cut_never_finishes() {
     for path in ["/messages", "/chat/completions", "/responses"] {
         let script = answered(&request(path, &json!({"model": "cut", "stream": true})));
         assert_eq!(script.steps().last(), Some(&Step::Cut), "{path}");
@@ -165,7 +165,7 @@ fn cut_ends_in_a_cut_and_never_finishes() {
 }
 
 #[test]
-fn a_play_is_said_turn_by_turn_with_the_trigger_of_the_request() {
+fn a_play_replies_turn_by_turn_with_the_trigger_of_the_request() {
     let plays = Plays::default();
     let turns = json!({"turns": [
         {"text": "\u{E000}\n<invoke>"}, {"text": "dört", "pieces": 1, "end": "length"}, {"text": "abcdefgh", "pieces": [3, 7]},
@@ -198,13 +198,13 @@ fn a_play_is_said_turn_by_turn_with_the_trigger_of_the_request() {
 
     let mut get = request("/plays/tale", &json!({}));
     get.method = Method::GET;
-    let heard: Value = serde_json::from_str(&sent(&answer(&get, &plays))).unwrap();
-    assert_eq!(heard.as_array().unwrap().len(), 4);
-    assert_eq!(heard[1]["messages"][1]["role"], "assistant");
+    let requests: Value = serde_json::from_str(&sent(&answer(&get, &plays))).unwrap();
+    assert_eq!(requests.as_array().unwrap().len(), 4);
+    assert_eq!(requests[1]["messages"][1]["role"], "assistant");
 }
 
 #[test]
-fn a_play_that_makes_no_sense_is_refused() {
+fn an_invalid_play_is_rejected() {
     for (play, complaint) in [
         (json!({}), "`turns`"),
         (json!({"turns": [{}]}), "`text`"),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Version};
 
-/// A long load test must not fill the memory; no test looks at more than this.
+/// Bounds the memory of a long load test. No test looks at more.
 const MAX_KEPT: usize = 1024;
 
 /// One request as it arrived.
@@ -28,7 +28,7 @@ impl Received {
     ///
     /// # Panics
     /// When it is not JSON.
-    #[expect(clippy::panic, reason = "a test that asks for JSON has failed when there is none")]
+    #[expect(clippy::panic, reason = "a test that expects JSON has failed when there is none")]
     pub fn json(&self) -> serde_json::Value {
         match serde_json::from_slice(&self.body) {
             Ok(json) => json,
@@ -36,7 +36,7 @@ impl Received {
         }
     }
 
-    /// A header's value, if it came and is text.
+    /// A header's value, if it is present and text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -62,7 +62,7 @@ impl Ledger {
         self.kept.iter().cloned().collect()
     }
 
-    /// The oldest request that was not handed out. The caller knows that there is one.
+    /// The oldest request that was not handed out. The caller has checked that there is one.
     pub(super) fn next(&mut self) -> Received {
         let position = self.seen.min(self.kept.len() - 1);
         self.seen = position + 1;

@@ -1,4 +1,4 @@
-//! A real HTTP server on a loopback port that answers as scripted, plain or over TLS.
+//! A real HTTP server on a loopback port with scripted responses, plain or over TLS.
 
 mod ledger;
 mod script;
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct ScriptedUpstream {
     address: SocketAddr,
-    /// The certificate of the authority that vouches for it, if it speaks TLS.
+    /// The certificate of the authority that signed the server's, if it speaks TLS.
     authority: Option<String>,
     shared: Arc<Shared>,
     _server: JoinSet<()>,
@@ -65,25 +65,25 @@ impl ScriptedUpstream {
         Self { address, authority, shared, _server: server }
     }
 
-    /// What a gateway is configured with: `http://127.0.0.1:PORT/v1`.
+    /// The URL that a gateway is configured with: `http://127.0.0.1:PORT/v1`.
     pub fn base_url(&self) -> String {
         let scheme = if self.authority.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/v1", self.address)
     }
 
-    /// The certificate of the authority that vouches for it, as PEM; empty where it speaks no TLS.
+    /// The certificate of the authority that signed the server's, as PEM; empty without TLS.
     pub fn authority(&self) -> &str {
         self.authority.as_deref().unwrap_or_default()
     }
 
-    /// Queues the answer to the next request that has none yet.
+    /// Queues the response to the next request that has none yet.
     pub fn on(&self, script: Script) {
         self.shared.queue.lock().push_back(script);
     }
 
-    /// Answers every request for which nothing is queued.
-    pub fn always(&self, answer: impl Fn(&Received) -> Script + Send + Sync + 'static) {
-        *self.shared.fallback.lock() = Some(Arc::new(answer));
+    /// Responds to every request for which nothing is queued.
+    pub fn always(&self, respond: impl Fn(&Received) -> Script + Send + Sync + 'static) {
+        *self.shared.fallback.lock() = Some(Arc::new(respond));
     }
 
     /// Opens a gate for good, for all scripts that wait at it now or later.
@@ -96,7 +96,7 @@ impl ScriptedUpstream {
         self.shared.ledger.lock().all()
     }
 
-    /// The next request that no earlier call of this returned.
+    /// The next request that no earlier call returned.
     ///
     /// # Panics
     /// When none comes in time.
@@ -105,16 +105,16 @@ impl ScriptedUpstream {
         self.shared.ledger.lock().next()
     }
 
-    /// Resolves when a client went away before its scripted answer was over, once for each such client.
+    /// Resolves when a client disconnected before the end of its scripted response, once for each such client.
     ///
     /// # Panics
-    /// When none goes away in time.
+    /// When none disconnects in time.
     pub async fn disconnected(&self) {
-        wait_for("a client that goes away", &self.shared.disconnects).await;
+        wait_for("a client to disconnect", &self.shared.disconnects).await;
     }
 }
 
-/// What the test and the connections share.
+/// State shared by the test and the connections.
 struct Shared {
     queue: Mutex<VecDeque<Script>>,
     fallback: Mutex<Option<Fallback>>,

@@ -1,4 +1,4 @@
-//! The little language in which a test writes down an answer.
+//! A small language for scripted responses.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -6,20 +6,20 @@ use std::fmt::Display;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-/// One step of an answer's body. The body ends well when there are no more steps.
+/// One step of a response's body. After the last step the body is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Sends these bytes, in a write of their own.
     Send(Bytes),
     /// Waits until the test opens the gate.
     Gate(String),
-    /// Sends nothing any more and keeps the connection open.
+    /// Sends nothing more and keeps the connection open.
     Stall,
     /// Closes the TCP connection without ending the body.
     Cut,
 }
 
-/// An answer: status, headers and the steps of its body.
+/// A response: status, headers and the steps of its body.
 #[derive(Debug, Clone)]
 pub struct Script {
     pub(super) status: StatusCode,
@@ -29,22 +29,22 @@ pub struct Script {
 }
 
 impl Script {
-    /// An answer with a status and no body yet.
+    /// A response with a status and no body yet.
     ///
     /// # Panics
-    /// When the status is no HTTP status.
+    /// When the status is not an HTTP status.
     #[expect(clippy::expect_used, reason = "a wrong script is a wrong test")]
     pub fn status(status: u16) -> Self {
         let status = StatusCode::from_u16(status).expect("an HTTP status");
         Self { status, headers: HeaderMap::new(), head_gate: None, steps: VecDeque::new() }
     }
 
-    /// A whole JSON answer. The body is written as it prints: a `Value`, or a text that may be anything.
+    /// A whole JSON response. The body is the value's `Display` form: a `Value`, or any text.
     pub fn json(status: u16, body: impl Display) -> Self {
         Self::whole(status, "application/json", body.to_string())
     }
 
-    /// A whole HTML answer, as proxies on the way give.
+    /// A whole HTML response, as a proxy sends it.
     pub fn html(status: u16, body: &str) -> Self {
         Self::whole(status, "text/html; charset=utf-8", body.to_owned())
     }
@@ -57,7 +57,7 @@ impl Script {
     /// Adds a header.
     ///
     /// # Panics
-    /// When the value cannot stand in a header.
+    /// When the value is not valid in a header.
     #[must_use]
     #[expect(clippy::expect_used, reason = "a wrong script is a wrong test")]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
@@ -66,7 +66,7 @@ impl Script {
         self
     }
 
-    /// Holds back status and headers until the test opens the gate.
+    /// Delays the status and headers until the test opens the gate.
     #[must_use]
     pub fn gate_before_head(mut self, gate: &str) -> Self {
         self.head_gate = Some(gate.to_owned());
@@ -80,7 +80,7 @@ impl Script {
         self.bytes(format!("{name}data: {data}\n\n"))
     }
 
-    /// Sends bytes as they are: half a frame, half a character, a comment.
+    /// Sends bytes unchanged: half a frame, half a character, a comment.
     #[must_use]
     pub fn bytes(self, bytes: impl AsRef<[u8]>) -> Self {
         self.step(Step::Send(Bytes::copy_from_slice(bytes.as_ref())))
@@ -92,7 +92,7 @@ impl Script {
         self.step(Step::Gate(gate.to_owned()))
     }
 
-    /// Sends nothing any more and keeps the connection open.
+    /// Sends nothing more and keeps the connection open.
     #[must_use]
     pub fn stall(self) -> Self {
         self.step(Step::Stall)
@@ -111,7 +111,7 @@ impl Script {
         self
     }
 
-    /// The same with all bytes so far in one write: nothing can come between them, on a slow machine neither.
+    /// The same with all bytes so far in one write, so that they arrive together on a slow machine too.
     #[must_use]
     pub fn in_one_write(mut self) -> Self {
         let mut bytes = Vec::new();
@@ -131,7 +131,7 @@ impl Script {
         self.steps.iter()
     }
 
-    /// The same answer, cut after half of its bytes, in the middle of a frame if it comes to that.
+    /// The same response, cut after half of its bytes, possibly in the middle of a frame.
     #[must_use]
     pub fn cut_midway(mut self) -> Self {
         let length = |step: &Step| match step {

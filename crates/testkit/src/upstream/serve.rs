@@ -1,4 +1,4 @@
-//! Playing scripts over connections.
+//! Plays scripts over connections.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,21 +22,20 @@ use super::{Received, Script, Shared, Step};
 /// Larger than any request a test sends, images included.
 const MAX_REQUEST_BYTES: usize = 128 * 1024 * 1024;
 
-/// Takes connections until the server is dropped, and all connections with it.
+/// Accepts connections until the server is dropped, and all connections with it.
 pub(super) async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     while let Ok((connection, _)) = listener.accept().await {
-        connections.spawn(welcome(connection, tls.clone(), Arc::clone(&shared)));
+        connections.spawn(handshake(connection, tls.clone(), Arc::clone(&shared)));
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn welcome(connection: TcpStream, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
-    // Each step is to leave as soon as it is written.
-    let delay = connection.set_nodelay(true);
-    // A cut, a lost client or one that does not trust us ends a connection with an error. All of it is told to the
-    // test in other ways.
-    drop(delay);
+async fn handshake(connection: TcpStream, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
+    // Each step must leave as soon as it is written. A peer that has gone already shows in the first step.
+    drop(connection.set_nodelay(true));
+    // A cut, a lost client or an untrusted certificate ends the connection with an error. The test sees it in other
+    // ways.
     let Some(tls) = tls else { return serve(connection, Protocol::Http1, shared).await };
     let Ok(connection) = tls.accept(connection).await else { return };
     let is_http2 = connection.get_ref().1.alpn_protocol() == Some(b"h2");
@@ -53,7 +52,7 @@ async fn serve<T>(connection: T, protocol: Protocol, shared: Arc<Shared>)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = service_fn(move |request| answer(request, Arc::clone(&shared)));
+    let service = service_fn(move |request| respond(request, Arc::clone(&shared)));
     let connection = TokioIo::new(connection);
     let served = match protocol {
         Protocol::Http1 => http1::Builder::new().serve_connection(connection, service).await,
@@ -64,11 +63,11 @@ where
     drop(served);
 }
 
-async fn answer(
+async fn respond(
     request: Request<Incoming>,
     shared: Arc<Shared>,
 ) -> Result<Response<StreamBody<impl Stream<Item = io::Result<Frame<Bytes>>>>>, Infallible> {
-    // From here on, being dropped means that the client went away.
+    // From here on, a drop means that the client disconnected.
     let watch = ClientWatch { shared: Arc::clone(&shared), over: false };
     let mut script = receive(request, &shared).await;
     if let Some(gate) = &script.head_gate {
@@ -82,7 +81,7 @@ async fn answer(
     Ok(response)
 }
 
-/// Reads the request, notes it and finds its script.
+/// Reads the request, records it and finds its script.
 async fn receive(request: Request<Incoming>, shared: &Shared) -> Script {
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
@@ -98,20 +97,20 @@ async fn receive(request: Request<Incoming>, shared: &Shared) -> Script {
     }
     let fallback = shared.fallback.lock().clone();
     match fallback {
-        Some(answer) => answer(&received),
+        Some(respond) => respond(&received),
         None => Script::status(500).bytes(format!("no script for {} {}", received.method, received.path)),
     }
 }
 
-/// The body: what the steps send.
+/// The body that the steps produce.
 fn play(script: Script, mut watch: ClientWatch) -> impl Stream<Item = io::Result<Frame<Bytes>>> {
     let steps = script.steps;
-    // With a known length, nobody asks for the end of the body, so the last step ends the script.
+    // A body of known length is not polled for its end, so the last step ends the script.
     watch.over = steps.is_empty();
     stream::unfold((steps, watch), |(mut steps, mut watch)| async move {
         loop {
-            // Being pending once lets the connection write out what it holds, so that steps are not merged and
-            // bytes before a cut are not lost with it.
+            // Yielding once lets the connection flush, so that steps are not merged and bytes before a cut are not
+            // lost.
             tokio::task::yield_now().await;
             let step = steps.pop_front()?;
             match step {
@@ -131,7 +130,7 @@ fn play(script: Script, mut watch: ClientWatch) -> impl Stream<Item = io::Result
     })
 }
 
-/// Tells the test when an answer is dropped before it was over.
+/// Reports a response that is dropped before its end.
 struct ClientWatch {
     shared: Arc<Shared>,
     over: bool,

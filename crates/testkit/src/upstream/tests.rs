@@ -1,4 +1,4 @@
-//! The server over plain sockets, so that every byte is seen.
+//! The server over plain sockets, so that every byte is visible.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -24,7 +24,7 @@ async fn read_until(client: &mut TcpStream, end: &str) -> String {
 }
 
 #[tokio::test]
-async fn scripts_answer_in_order_and_requests_are_kept() {
+async fn scripts_respond_in_order_and_requests_are_recorded() {
     let upstream = ScriptedUpstream::start().await;
     upstream.on(Script::json(200, serde_json::json!({"a": 1})));
     upstream.always(|request| Script::html(502, &format!("<p>{}</p>", request.path)));
@@ -38,7 +38,7 @@ async fn scripts_answer_in_order_and_requests_are_kept() {
 }
 
 #[tokio::test]
-async fn gates_hold_back_the_head_and_the_body() {
+async fn gates_delay_the_head_and_the_body() {
     let upstream = ScriptedUpstream::start().await;
     upstream.on(Script::sse().gate_before_head("head").frame("e", "1").gate("body").frame("", "2"));
     let mut client = send(&upstream, "").await;
@@ -51,7 +51,7 @@ async fn gates_hold_back_the_head_and_the_body() {
 }
 
 #[tokio::test]
-async fn a_cut_sends_what_was_before_it_and_closes() {
+async fn a_cut_sends_the_bytes_before_it_and_closes() {
     let upstream = ScriptedUpstream::start().await;
     upstream.on(Script::sse().bytes("data: ha").cut());
     let mut text = String::new();
@@ -60,7 +60,7 @@ async fn a_cut_sends_what_was_before_it_and_closes() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_is_noticed_before_the_head_and_in_the_body() {
+async fn a_disconnect_is_noticed_before_the_head_and_in_the_body() {
     let upstream = ScriptedUpstream::start().await;
     upstream.on(Script::status(200).gate_before_head("never"));
     let client = send(&upstream, "").await;
@@ -76,7 +76,7 @@ async fn a_client_that_leaves_is_noticed_before_the_head_and_in_the_body() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_over_is_no_disconnect() {
+async fn a_complete_response_is_not_a_disconnect() {
     let upstream = ScriptedUpstream::start().await;
     upstream.on(Script::json(200, "{}"));
     drop(read_until(&mut send(&upstream, "").await, "{}").await);

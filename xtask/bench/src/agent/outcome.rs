@@ -1,10 +1,10 @@
-//! The outcome: lines for people and JSON for scripts.
+//! The result: lines for people and JSON for scripts.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// A warm start may take this part of a cold one.
+/// The most that a warm start may take, as a fraction of a cold one.
 const WARM_GOAL: f64 = 0.3;
 
 pub(super) struct Outcome {
@@ -16,31 +16,31 @@ pub(super) struct Outcome {
 
 /// Time to the first event of a new conversation, medians in milliseconds.
 pub(super) struct Starts {
-    /// Of a client that begins all of its conversations in the same words, once these are known.
+    /// With an opening that the gateway recognises.
     pub(super) warm: f64,
-    /// In words that the gateway has not heard before.
+    /// With an opening that the gateway has not seen before.
     pub(super) warm_unseen: f64,
     pub(super) cold: f64,
 }
 
-/// Time to the first event, medians: a process that knows the conversation, and one that is told all of it.
+/// Median time to the first event: with a process that has the conversation, and with one that gets all of it.
 pub(super) struct Resumed {
     pub(super) live_ms: f64,
     pub(super) from_nothing_ms: f64,
 }
 
-/// Sessions that wait for a client's result, their processes asleep.
+/// Sessions that wait for a client's result, with paused processes.
 pub(super) struct Paused {
     pub(super) sessions: usize,
-    /// Of a gateway that has served nobody yet.
+    /// A gateway before its first request.
     pub(super) empty_memory_mib: f64,
-    /// Against a gateway that has served a few.
+    /// Compared with a gateway that has served a few sessions.
     pub(super) added_memory_mib: f64,
     pub(super) added_store_mib: f64,
     pub(super) woken_ms: f64,
 }
 
-/// Conversations at once on few processes, none of which failed.
+/// Concurrent conversations on few processes, none of which failed.
 pub(super) struct Crowd {
     pub(super) conversations: usize,
     pub(super) requests: usize,

@@ -1,4 +1,4 @@
-//! A gateway with one agent, and what the kernel's books say about its processes.
+//! A gateway with one agent, and what the kernel reports about its processes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,13 +11,13 @@ use crate::AnyError;
 use crate::process;
 use crate::stage::Server;
 
-/// How long to wait for processes to start, to come to rest or to end.
+/// How long to wait for processes to start, become idle or exit.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// How often to look.
+/// The polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// A process that uses less than this between two looks is at rest.
+/// A process that uses less processor time than this in one interval is idle.
 const AT_REST: Duration = Duration::from_millis(10);
 
 /// How the agent's processes are kept.
@@ -34,7 +34,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Starts a gateway; its files go into `folder`, which is emptied first.
+    /// Starts a gateway. Its files go into `folder`, which is emptied first.
     pub(super) fn start(gateway: &Path, program: &Path, folder: &Path, pool: Pool) -> Result<Self, AnyError> {
         if folder.exists() {
             fs::remove_dir_all(folder)?;
@@ -51,7 +51,7 @@ impl Scene {
         &self.gateway.address
     }
 
-    /// Waits until at least so many processes run and all of them are at rest.
+    /// Waits until at least this many processes run and all of them are idle.
     pub(super) async fn settle(&self, processes: usize) -> Result<(), AnyError> {
         let mut before = self.spent()?;
         self.wait("come to rest", || {
@@ -70,12 +70,12 @@ impl Scene {
         self.wait("end", || Ok(family(self.gateway.pid())?.is_empty())).await
     }
 
-    /// What the gateway itself has resident, in MiB.
+    /// The gateway's own resident memory, in MiB.
     pub(super) fn memory_mib(&self) -> Result<f64, AnyError> {
         Ok(process::memory_mib(self.gateway.pid())?)
     }
 
-    /// What the store has on disk, in MiB.
+    /// The size of the store on disk, in MiB.
     pub(super) fn store_mib(&self) -> Result<f64, AnyError> {
         let mut kib = 0;
         for entry in fs::read_dir(&self.folder)? {
@@ -103,13 +103,13 @@ impl Scene {
         Err(format!("the agent's processes did not {what} within {PATIENCE:?}: see {}", log.display()).into())
     }
 
-    /// Processor time of each of the agent's processes, and of those that watch over them.
+    /// Processor time of each of the agent's processes and their keepers.
     fn spent(&self) -> Result<Vec<Duration>, AnyError> {
         let mut spent = Vec::new();
         for child in family(self.gateway.pid())? {
             match process::cpu_time(child) {
                 Ok(time) => spent.push(time),
-                // It has ended since it was listed.
+                // It has exited since it was listed.
                 Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {}
                 Err(cause) => return Err(cause.into()),
             }
@@ -139,13 +139,13 @@ fn config_text(program: &Path, folder: &Path, pool: Pool) -> String {
     )
 }
 
-/// What a process started, and what that started, in the order of their ids.
+/// All descendants of a process, in the order of their ids.
 fn family(ancestor: u32) -> Result<Vec<u32>, Error> {
     let mut parents = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // A process that has ended since has no file any more.
+        // A process that has exited has no file.
         let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
         parents.extend(parent_of(&stat).map(|parent| (pid, parent)));
     }
@@ -156,7 +156,7 @@ fn family(ancestor: u32) -> Result<Vec<u32>, Error> {
     Ok(parents.keys().copied().filter(|pid| descends(*pid)).collect())
 }
 
-/// The second field behind the program's name, which may itself hold spaces and parentheses.
+/// The second field after the program's name, which may itself contain spaces and parentheses.
 fn parent_of(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! A client of the Messages API that holds a conversation: it sends all of it each time and keeps no session id.
+//! A client of the Messages API that sends the whole conversation each time and has no session id.
 
 use std::time::{Duration, Instant};
 
@@ -17,31 +17,31 @@ use crate::AnyError;
 /// How much of a bad reply is shown.
 const SHOWN_BYTES: usize = 600;
 
-/// A conversation as its client remembers it.
+/// A conversation in the client's memory.
 #[derive(Debug, Clone)]
 pub(super) struct Conversation {
     instructions: String,
     messages: Vec<Value>,
 }
 
-/// When a reply began, counted from its request.
+/// The time from a request to the start of its reply.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timed {
     pub(super) first: Duration,
 }
 
 impl Conversation {
-    /// One that begins as they usually do.
+    /// A conversation with the usual opening.
     pub(super) fn new() -> Self {
         Self::under("You are a friendly assistant.")
     }
 
-    /// One with these instructions.
+    /// A conversation with these instructions.
     pub(super) fn under(instructions: &str) -> Self {
         Self { instructions: instructions.to_owned(), messages: Vec::new() }
     }
 
-    /// A conversation of so many messages that was held somewhere else.
+    /// A conversation with this many messages that took place elsewhere.
     pub(super) fn with_history(subject: &str, messages: usize) -> Self {
         let message = |number: usize| {
             let role = if number.is_multiple_of(2) { "user" } else { "assistant" };
@@ -54,7 +54,7 @@ impl Conversation {
         self.messages.push(json!({ "role": "user", "content": text }));
     }
 
-    /// The ids of the calls of the last reply; an error where it made none.
+    /// The ids of the calls of the last reply. An error if there are none.
     pub(super) fn expect_calls(&self) -> Result<Vec<Value>, AnyError> {
         let blocks = self.messages.last().and_then(|last| last["content"].as_array());
         let calls = blocks.into_iter().flatten().filter(|block| block["type"] == "tool_use");
@@ -65,7 +65,7 @@ impl Conversation {
         Ok(ids)
     }
 
-    /// Adds a result for every call of the last reply; an error where it made none.
+    /// Adds a result for every call of the last reply. An error if there are none.
     pub(super) fn answer_calls(&mut self, result: &str) -> Result<(), AnyError> {
         let result = |id| json!({ "type": "tool_result", "tool_use_id": id, "content": result });
         let results: Vec<Value> = self.expect_calls()?.into_iter().map(result).collect();
@@ -73,7 +73,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Sends all of it and adds the reply; an error where that is not a complete success.
+    /// Sends all messages and adds the reply. An error unless the reply is complete.
     pub(super) async fn send(&mut self, address: &str) -> Result<Timed, AnyError> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -94,7 +94,7 @@ impl Conversation {
         while let Some(frame) = response.frame().await {
             if let Some(data) = frame?.data_ref() {
                 reply.extend_from_slice(data);
-                // Pings come before the agent has said anything.
+                // Pings come before the agent's first words.
                 if first.is_none() && memmem::find(&reply, b"\"message_start\"").is_some() {
                     first = Some(begun.elapsed());
                 }
@@ -131,7 +131,7 @@ impl Conversation {
     }
 }
 
-/// The blocks of a streamed reply, put together from their pieces.
+/// The blocks of a streamed reply, joined from their deltas.
 fn blocks(reply: &[u8]) -> Result<Vec<Value>, AnyError> {
     let mut blocks: Vec<(Value, String)> = Vec::new();
     for line in std::str::from_utf8(reply)?.lines() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    ARGUMENTS, Ending, INPUT_TOKENS, INSTRUCTIONS, QUESTION, Script, TOOL_NAME, TOOL_TEXT, tool_schema,
+    ARGUMENTS, INPUT_TOKENS, INSTRUCTIONS, LastBlock, QUESTION, Script, TOOL_NAME, TOOL_TEXT, tool_schema,
 };
 
 pub(super) fn request() -> Value {
@@ -16,7 +16,7 @@ pub(super) fn request() -> Value {
 
 pub(super) fn whole(script: Script) -> Value {
     let mut message = json!({"role": "assistant", "content": script.text()});
-    if script.ending == Ending::ToolCall {
+    if script.last == LastBlock::ToolCall {
         message["tool_calls"] = json!([call()]);
     }
     let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(script)});
@@ -26,7 +26,7 @@ pub(super) fn whole(script: Script) -> Value {
 pub(super) fn events(script: Script) -> Vec<Value> {
     let mut events = vec![chunk(&json!({"role": "assistant", "content": ""}), &Value::Null)];
     events.extend(script.pieces().map(|piece| chunk(&json!({"content": piece}), &Value::Null)));
-    if script.ending == Ending::ToolCall {
+    if script.last == LastBlock::ToolCall {
         let mut call = call();
         call["index"] = json!(0);
         events.push(chunk(&json!({"tool_calls": [call]}), &Value::Null));
@@ -55,8 +55,8 @@ fn call() -> Value {
 }
 
 fn finish_reason(script: Script) -> &'static str {
-    match script.ending {
-        Ending::Text | Ending::WrittenCall(_) => "stop",
-        Ending::ToolCall => "tool_calls",
+    match script.last {
+        LastBlock::Text | LastBlock::WrittenCall(_) => "stop",
+        LastBlock::ToolCall => "tool_calls",
     }
 }

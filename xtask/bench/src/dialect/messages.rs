@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    ARGUMENTS, Ending, INPUT_TOKENS, INSTRUCTIONS, QUESTION, Script, TOOL_NAME, TOOL_TEXT, tool_schema,
+    ARGUMENTS, INPUT_TOKENS, INSTRUCTIONS, LastBlock, QUESTION, Script, TOOL_NAME, TOOL_TEXT, tool_schema,
 };
 
 const CALL_ID: &str = "toolu_bench_1";
@@ -19,7 +19,7 @@ pub(super) fn request() -> Value {
 
 pub(super) fn whole(script: Script) -> Value {
     let mut content = vec![json!({"type": "text", "text": script.text()})];
-    if script.ending == Ending::ToolCall {
+    if script.last == LastBlock::ToolCall {
         content
             .push(json!({"type": "tool_use", "id": CALL_ID, "name": TOOL_NAME, "input": {"city": "Paris"}}));
     }
@@ -39,7 +39,7 @@ pub(super) fn events(script: Script) -> Vec<Value> {
         events.push(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
     }
     events.push(json!({"type": "content_block_stop", "index": 0}));
-    if script.ending == Ending::ToolCall {
+    if script.last == LastBlock::ToolCall {
         let call = json!({"type": "tool_use", "id": CALL_ID, "name": TOOL_NAME, "input": {}});
         let delta = json!({"type": "input_json_delta", "partial_json": ARGUMENTS});
         events.push(json!({"type": "content_block_start", "index": 1, "content_block": call}));
@@ -61,8 +61,8 @@ fn message(content: &[Value]) -> Value {
 }
 
 fn stop_reason(script: Script) -> &'static str {
-    match script.ending {
-        Ending::Text | Ending::WrittenCall(_) => "end_turn",
-        Ending::ToolCall => "tool_use",
+    match script.last {
+        LastBlock::Text | LastBlock::WrittenCall(_) => "end_turn",
+        LastBlock::ToolCall => "tool_use",
     }
 }

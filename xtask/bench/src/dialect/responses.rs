@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    ARGUMENTS, Ending, INPUT_TOKENS, INSTRUCTIONS, QUESTION, Script, TOOL_NAME, TOOL_TEXT, tool_schema,
+    ARGUMENTS, INPUT_TOKENS, INSTRUCTIONS, LastBlock, QUESTION, Script, TOOL_NAME, TOOL_TEXT, tool_schema,
 };
 
 const MESSAGE_ID: &str = "msg_bench";
@@ -17,14 +17,14 @@ pub(super) fn request() -> Value {
         "instructions": INSTRUCTIONS,
         "input": [{"role": "user", "content": QUESTION}],
         "tools": [tool],
-        // The store is not what is measured here.
+        // The cost of the store is not measured here.
         "store": false,
     })
 }
 
 pub(super) fn whole(script: Script) -> Value {
     let mut output = vec![message(script, "completed")];
-    if script.ending == Ending::ToolCall {
+    if script.last == LastBlock::ToolCall {
         output.push(call("completed", ARGUMENTS));
     }
     let mut response = response("completed", &output);
@@ -55,7 +55,7 @@ pub(super) fn events(script: Script) -> Vec<Value> {
     events.push(in_message(json!({"type": "response.content_part.done", "part": part(&text)})));
     let closed = message(script, "completed");
     events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": closed}));
-    if script.ending == Ending::ToolCall {
+    if script.last == LastBlock::ToolCall {
         events.extend(call_events());
     }
     events.push(json!({"type": "response.completed", "response": whole(script)}));

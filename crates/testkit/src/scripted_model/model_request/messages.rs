@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Heard, Image, Message, Part, content, items, text_of};
+use super::{Image, Message, ModelRequest, Part, content, items, text_of};
 
-impl Heard {
+impl ModelRequest {
     pub(in super::super) fn from_messages(body: &Value) -> Self {
         let system = content(&body["system"], part);
         let system = (!system.is_empty()).then(|| Message { role: "system".to_owned(), parts: system });

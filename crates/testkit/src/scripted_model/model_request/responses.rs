@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Heard, Image, Message, Part, content, items, text_of};
+use super::{Image, Message, ModelRequest, Part, content, items, text_of};
 
-impl Heard {
+impl ModelRequest {
     pub(in super::super) fn from_responses(body: &Value) -> Self {
         let instructions = body["instructions"].as_str();
         let system = instructions.map(|text| one("system", Part::Text(text.to_owned())));

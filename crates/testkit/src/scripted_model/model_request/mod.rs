@@ -1,9 +1,9 @@
-//! What a request said, in words that are the same for all dialects.
+//! A request to the model, in one form for all dialects.
 //!
-//! `describe` is what the model `echo` answers:
+//! `describe` is the reply of the model `echo`:
 //! `{"messages":[{"role":"user","parts":[{"kind":"text","text":"hi"}]}],"tools":["get_weather"]}`. Further kinds are
 //! `image` (`media_type`, or `url`), `call` (`id`, `name`, `arguments` as text), `result` (`id`, `error`, `parts`),
-//! `reasoning` (`text`, `seal`) and, for all else, the dialect's own type name.
+//! `reasoning` (`text`, `seal`) and, for everything else, the dialect's own type name.
 
 mod chat;
 mod messages;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 /// One request.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct ModelRequest {
     pub(super) model: String,
     pub(super) delivery: Delivery,
-    /// Chat only: whether a last chunk tells the usage.
+    /// Chat only: whether the usage is requested in a last chunk.
     pub(super) usage_chunk: UsageChunk,
     messages: Vec<Message>,
     tools: Vec<String>,
@@ -56,7 +56,7 @@ pub(super) enum Image {
     Linked { url: String },
 }
 
-impl Heard {
+impl ModelRequest {
     fn new(body: &Value, messages: Vec<Message>) -> Self {
         let tool_name = |tool: &Value| {
             let named = [&tool["name"], &tool["function"]["name"], &tool["custom"]["name"], &tool["type"]];
@@ -79,11 +79,11 @@ impl Heard {
     }
 
     /// How many messages of the history are the model's own.
-    pub(super) fn times_spoken(&self) -> usize {
+    pub(super) fn assistant_messages(&self) -> usize {
         self.messages.iter().filter(|message| message.role == "assistant").count()
     }
 
-    /// The tool results since the model last spoke.
+    /// The tool results after the last assistant message.
     pub(super) fn latest_results(&self) -> Vec<&Part> {
         let since =
             self.messages.iter().rposition(|message| message.role == "assistant").map_or(0, |last| last + 1);
@@ -93,7 +93,7 @@ impl Heard {
 }
 
 impl Part {
-    /// The texts of a result, after `error: ` when it is marked as failed. Images stand as `[image TYPE]`.
+    /// The text of a result, after `error: ` if it is marked as failed. An image becomes `[image TYPE]`.
     pub(super) fn result_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -126,7 +126,7 @@ impl Part {
 }
 
 impl Image {
-    /// Reads an address, which holds the image itself when it is a `data:` one.
+    /// Reads a URL. A `data:` URL contains the image itself.
     fn from_url(url: &str) -> Self {
         match url.strip_prefix("data:").and_then(|inline| inline.split_once(';')) {
             Some((media_type, _)) => Self::Inline { media_type: media_type.to_owned() },
@@ -139,7 +139,7 @@ fn describe_all(parts: &[Part]) -> Vec<Value> {
     parts.iter().map(Part::describe).collect()
 }
 
-/// Content that is a text, or a list of parts, or missing.
+/// Content: a text, a list of parts, or nothing.
 fn content(content: &Value, part: impl Fn(&Value) -> Part) -> Vec<Part> {
     match content.as_str() {
         Some(text) => vec![Part::Text(text.to_owned())],
