@@ -142,8 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// An output that passes on each batch after `open` has received something; then it keeps quiet for ever when
-    /// nothing more is received.
+    /// An output that blocks until `open` receives a message, once per batch, and forwards the batch.
     struct Gated {
         open: Receiver<()>,
         batches: Sender<Vec<u8>>,
