@@ -211,6 +211,19 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_flushes_the_queue() {
+        let (queue, open, written) = gated();
+        open.send(()).unwrap();
+        add(&queue, b"last\n");
+        let panicking = thread::spawn(move || {
+            let _queue = queue;
+            panic!("a test of panics");
+        });
+        assert!(panicking.join().is_err());
+        assert_eq!(written.try_recv().unwrap(), b"last\n");
+    }
+
+    #[test]
     fn a_stuck_output_delays_the_end_by_no_more_than_the_timeout() {
         let (queue, _open, _written) = gated();
         add(&queue, b"never written\n");
