@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds the gateway and the benchmark in release and runs the one on the other.
+//! `cargo xtask bench`: builds the gateway and the benchmark in release mode and runs the benchmark.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,8 +13,8 @@ pub(crate) fn run(root: &Path, extent: BenchExtent) -> Result<(), String> {
     start(command, extent)
 }
 
-/// `cargo xtask bench agent`: the same with an agent behind the gateway, once with each generation of the program
-/// that tests use, or with the one that is named.
+/// `cargo xtask bench agent`: the same with an agent behind the gateway, for each version of Claude Code that tests use or
+/// for the named program.
 pub(crate) fn run_agent(root: &Path, program: &AgentProgram, extent: BenchExtent) -> Result<(), String> {
     let programs = match program {
         AgentProgram::Named(program) => vec![("named", program.clone())],
@@ -33,7 +33,7 @@ pub(crate) fn run_agent(root: &Path, program: &AgentProgram, extent: BenchExtent
     Ok(())
 }
 
-/// `cargo xtask storm`: many connections, good and bad, against a gateway over the scripted host.
+/// `cargo xtask storm`: many valid and invalid connections to a gateway in front of a scripted host.
 pub(crate) fn run_storm(root: &Path, arguments: &[String]) -> Result<(), String> {
     let Built { gateway, bench, results } = build(root)?;
     let mut command = Command::new(bench);

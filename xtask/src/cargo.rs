@@ -1,4 +1,4 @@
-//! Running cargo from inside a cargo command, and what it says about what it built.
+//! Runs cargo from inside a cargo command and finds the executables that it built.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// A `cargo` command in the repository, as if the person had typed it.
+/// A `cargo` command in the repository, as if typed in a shell.
 pub(crate) fn cargo<S: AsRef<OsStr>>(root: &Path, arguments: &[S]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments).current_dir(root).stdin(Stdio::null());
-    // `cargo run` describes the package it runs in the environment. Passed on, build scripts that watch these
-    // variables would run again each time, and with them everything above.
+    // `cargo run` sets variables about the package it runs. Build scripts that depend on them would run again each time
+    // and cause a rebuild.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_")
@@ -24,13 +24,13 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(root: &Path, arguments: &[S]) -> Command {
     command
 }
 
-/// Runs a command whose output goes straight to the person.
+/// Runs a command with its output on the terminal.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let status = command.status().map_err(|cause| not_started(command, &cause))?;
-    if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", described(command))) }
+    if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", command_line(command))) }
 }
 
-/// Builds and returns the path of each executable in `names`, wherever the target folder is.
+/// Builds and returns the paths of the executables in `names`.
 pub(crate) fn build<const N: usize>(
     root: &Path,
     arguments: &[&str],
@@ -41,18 +41,18 @@ pub(crate) fn build<const N: usize>(
     let mut command = cargo(root, &all);
     let output = command.stderr(Stdio::inherit()).output().map_err(|cause| not_started(&command, &cause))?;
     if !output.status.success() {
-        return Err(format!("{} ended with {}", described(&command), output.status));
+        return Err(format!("{} ended with {}", command_line(&command), output.status));
     }
     let messages = String::from_utf8_lossy(&output.stdout);
     let mut paths = Vec::new();
     for name in names {
         let path = messages.lines().find_map(|line| executable(line, name));
-        paths.push(path.ok_or_else(|| format!("{} built no executable `{name}`", described(&command)))?);
+        paths.push(path.ok_or_else(|| format!("{} built no executable `{name}`", command_line(&command)))?);
     }
     paths.try_into().map_err(|_| "a path is missing".to_owned())
 }
 
-/// The target folder, which the environment or a config file may have moved.
+/// The target folder, as set by the environment or a config file.
 pub(crate) fn target_folder(root: &Path) -> Result<PathBuf, String> {
     let mut command = cargo(root, &["metadata", "--no-deps", "--format-version=1"]);
     let output = command.output().map_err(|cause| not_started(&command, &cause))?;
@@ -62,15 +62,15 @@ pub(crate) fn target_folder(root: &Path) -> Result<PathBuf, String> {
     Ok(PathBuf::from(folder))
 }
 
-/// The command as one would type it.
-pub(crate) fn described(command: &Command) -> String {
+/// The command as typed in a shell.
+pub(crate) fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     format!("`{}`", words.join(" "))
 }
 
 pub(crate) fn not_started(command: &Command, cause: &std::io::Error) -> String {
-    format!("{} could not be started: {cause}", described(command))
+    format!("{} could not be started: {cause}", command_line(command))
 }
 
 fn executable(message: &str, name: &str) -> Option<PathBuf> {

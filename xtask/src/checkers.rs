@@ -1,4 +1,4 @@
-//! Checkers that are programs of their own: pinned, and installed from source where they are missing.
+//! External checkers with pinned versions, installed from source if they are missing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,15 +13,15 @@ pub(crate) struct Checker {
     version: &'static str,
 }
 
-/// Spelling, by `typos.toml`.
+/// Spelling, configured in `typos.toml`.
 pub(crate) const SPELLING: Checker = Checker { package: "typos-cli", program: "typos", version: "1.52.0" };
 
-/// What may become a dependency, by `deny.toml`.
+/// Dependencies, configured in `deny.toml`.
 pub(crate) const DEPENDENCIES: Checker =
     Checker { package: "cargo-deny", program: "cargo-deny", version: "0.20.2" };
 
 impl Checker {
-    /// Makes sure that the program is there.
+    /// Installs the program if it is missing.
     pub(crate) fn install_if_missing(self, root: &Path) -> Result<(), String> {
         let Self { package, program: _, version } = self;
         if self.path(root).is_file() {
@@ -32,7 +32,7 @@ impl Checker {
         println!("{package}: installing into {}", folder.display());
         let mut install = cargo(root, &["install", "--quiet", "--locked", package, "--version", version]);
         install.arg("--root").arg(&folder);
-        // Built in a moment rather than to be fast: it runs for seconds.
+        // Unoptimized, because it runs for seconds and an optimized build takes minutes.
         let build = folder.join("build");
         install.env("CARGO_TARGET_DIR", &build).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
         install.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
@@ -40,7 +40,7 @@ impl Checker {
         std::fs::remove_dir_all(&build).map_err(|cause| format!("removing {}: {cause}", build.display()))
     }
 
-    /// The program, to be run in the repository.
+    /// A command that runs the program in the repository.
     pub(crate) fn command(self, root: &Path) -> Command {
         let mut command = Command::new(self.path(root));
         command.current_dir(root);
@@ -51,7 +51,7 @@ impl Checker {
         self.folder(root).join("bin").join(self.program)
     }
 
-    /// One for each version, so that another version is another program.
+    /// One folder per version.
     fn folder(self, root: &Path) -> PathBuf {
         root.join(".toolgate-test").join(format!("{}-{}", self.package, self.version))
     }

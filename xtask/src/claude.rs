@@ -1,4 +1,4 @@
-//! The real Claude Code program, in the two generations that tests run: installed from pinned packages, and found.
+//! The two versions of Claude Code that tests run, installed from pinned packages.
 //!
 //! Tests get their paths in the environment variables of [`PROGRAMS`]. The programs need no account: a private `HOME`
 //! and `CLAUDE_CONFIG_DIR`, an `ANTHROPIC_BASE_URL` and any key are enough.
@@ -6,17 +6,17 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::packages::{Kind, Packages};
+use crate::packages::{PackageKind, Packages};
 
 const PACKAGES: Packages =
-    Packages { name: "claude", list: "tests/claude/package-lock.json", kind: Kind::JavaScript };
+    Packages { name: "claude", list: "tests/claude/package-lock.json", kind: PackageKind::JavaScript };
 
-/// (the variable that holds a program's path, the package that brings it): 2.1.197 comes as itself, 2.1.325 inside the
-/// agent SDK, and their protocols differ in places.
+/// (the variable with the program's path, its package): 2.1.197 has its own package, 2.1.325 is part of the agent SDK.
+/// Their protocols differ in details.
 const PROGRAMS: [(&str, &str); 2] =
     [("CLAUDE_CODE_OLDER", "claude-code"), ("CLAUDE_CODE_CURRENT", "claude-agent-sdk")];
 
-/// Makes sure that both programs are there.
+/// Installs both programs if they are missing.
 pub(crate) fn install_if_missing(root: &Path) -> Result<(), String> {
     PACKAGES.install_if_missing(root)?;
     for (_, package) in PROGRAMS {
@@ -24,7 +24,7 @@ pub(crate) fn install_if_missing(root: &Path) -> Result<(), String> {
         if !program.is_file() {
             let folder = PACKAGES.folder(root);
             return Err(format!(
-                "{} is not there: is there such a program for this machine? Remove {} to install it again",
+                "{} is missing: is this platform supported? Remove {} to install it again",
                 program.display(),
                 folder.display()
             ));
@@ -33,19 +33,19 @@ pub(crate) fn install_if_missing(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells a test's command where the programs are.
-pub(crate) fn tell<'c>(root: &Path, command: &'c mut Command) -> &'c mut Command {
+/// Sets the variables with the paths of the programs.
+pub(crate) fn set_program_paths<'c>(root: &Path, command: &'c mut Command) -> &'c mut Command {
     command.envs(PROGRAMS.map(|(variable, package)| (variable, program(root, package))))
 }
 
-/// The programs, by what suites call them.
+/// The programs with their names in suites.
 pub(crate) fn programs(root: &Path) -> [(&'static str, PathBuf); 2] {
     let [(_, older), (_, current)] = PROGRAMS;
     [("older", program(root, older)), ("current", program(root, current))]
 }
 
 fn program(root: &Path, package: &str) -> PathBuf {
-    // The machine as these packages name it.
+    // The platform names of these packages.
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let processor = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let folder = format!("node_modules/@anthropic-ai/{package}-{system}-{processor}");

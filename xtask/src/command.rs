@@ -1,8 +1,8 @@
-//! The command line, read into a value that cannot be wrong.
+//! Parses the command line.
 
 use std::path::PathBuf;
 
-/// What the person asked for.
+/// A task.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Command {
     Test(TestExtent),
@@ -12,7 +12,7 @@ pub(crate) enum Command {
     Corpus(PathBuf),
     Bfcl,
     Kills,
-    /// The arguments go to the program that makes the storm.
+    /// With the arguments of the benchmark program.
     Storm(Vec<String>),
     Help,
 }
@@ -23,10 +23,10 @@ pub(crate) enum TestExtent {
     Quick,
 }
 
-/// Which `claude` to measure with.
+/// The `claude` binaries to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum AgentProgram {
-    /// Those that tests use.
+    /// The versions that tests use.
     Pinned,
     Named(PathBuf),
 }
@@ -40,7 +40,7 @@ pub(crate) enum BenchExtent {
 const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "bfcl", "kills", "storm", "help"];
 
 impl Command {
-    /// Reads the arguments after `cargo xtask`; the error is a sentence for the person.
+    /// Parses the arguments after `cargo xtask`.
     pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match words.as_slice() {
@@ -62,9 +62,9 @@ impl Command {
                 Ok(Self::BenchAgent(AgentProgram::Named(PathBuf::from(program)), BenchExtent::Smoke))
             }
             ["corpus", folder] => Ok(Self::Corpus(PathBuf::from(folder))),
-            ["corpus"] => Err("`cargo xtask corpus` needs the folder with the recorded exchanges".to_owned()),
+            ["corpus"] => Err("`cargo xtask corpus` needs the folder of the recorded exchanges".to_owned()),
             [name, rest @ ..] if NAMES.contains(name) => {
-                Err(format!("`cargo xtask {name}` does not take `{}`", rest.join(" ")))
+                Err(format!("`cargo xtask {name}` does not accept `{}`", rest.join(" ")))
             }
             [name, ..] => Err(unknown(name)),
         }
@@ -74,8 +74,8 @@ impl Command {
 fn unknown(name: &str) -> String {
     let nearest = NAMES.iter().find(|known| known.starts_with(name) || name.starts_with(**known));
     match nearest {
-        Some(known) => format!("there is no command `{name}`: did you mean `{known}`?"),
-        None => format!("there is no command `{name}`: there are {}", NAMES.join(", ")),
+        Some(known) => format!("unknown command `{name}`: did you mean `{known}`?"),
+        None => format!("unknown command `{name}`: the commands are {}", NAMES.join(", ")),
     }
 }
 
@@ -87,14 +87,14 @@ mod tests {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let parsed = Command::parse(&arguments);
         match (&parsed, expected) {
-            (Err(said), Err(part)) => assert!(said.contains(part), "{said}"),
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
             (Ok(command), Ok(expected)) => assert_eq!(command, expected),
             (Ok(_), Err(_)) | (Err(_), Ok(_)) => panic!("{line}: {parsed:?}"),
         }
     }
 
     #[test]
-    fn every_command_is_understood() {
+    fn every_command_is_parsed() {
         check("", &Ok(Command::Help));
         check("test", &Ok(Command::Test(TestExtent::Full)));
         check("test --quick", &Ok(Command::Test(TestExtent::Quick)));
@@ -112,10 +112,10 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_answered_with_what_would_be_right() {
+    fn an_error_says_what_to_write() {
         check("tests", &Err("did you mean `test`"));
-        check("fuzz", &Err("there are test, tidy"));
-        check("test --fast", &Err("does not take `--fast`"));
+        check("fuzz", &Err("the commands are test, tidy"));
+        check("test --fast", &Err("does not accept `--fast`"));
         check("corpus", &Err("needs the folder"));
     }
 }

@@ -1,11 +1,7 @@
-//! `cargo xtask`: everything one does with this repository besides building it, in one command each.
+//! `cargo xtask`: the development tasks of this repository.
 //!
-//! `test` is what must pass before anything lands, and the same command that CI runs; see [`HELP`] for the rest.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command line tool talks to the person who runs it"
-)]
+//! CI runs `test`, which must pass before a change is merged; see [`HELP`] for the other tasks.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool prints to the terminal")]
 
 mod agent;
 mod bench;
@@ -18,7 +14,7 @@ mod packages;
 mod prompted;
 mod report;
 mod sdk;
-mod stage;
+mod servers;
 mod test;
 mod tidy;
 
@@ -28,25 +24,27 @@ use std::process::ExitCode;
 use command::Command;
 
 const HELP: &str = "\
-Everything one does with this repository, in one command each.
+Development tasks:
 
-  cargo xtask test            all checks and all tests, the official SDKs and Claude Code included;
-                              fetches what is missing into .toolgate-test/
-  cargo xtask test --quick    formatting, tidy, clippy and unit tests: under a minute when warm
-  cargo xtask tidy            the rules of the code base that no compiler checks
-  cargo xtask bench           the gateway beside a relay that parses nothing, in a release build;
-                              a table here, and target/bench/result.json
-  cargo xtask bench --smoke   the same in under a minute: shows that it runs, not how fast
+  cargo xtask test            all checks and tests, including the official SDKs and Claude Code;
+                              installs missing packages into .toolgate-test/
+  cargo xtask test --quick    formatting, tidy, clippy and unit tests: under a minute after a build
+  cargo xtask tidy            the rules of the code base that the compiler does not check
+  cargo xtask bench           compare the gateway with a relay that parses nothing, in release builds;
+                              prints a table and writes target/bench/result.json
+  cargo xtask bench --smoke   a run of under a minute, to check that the benchmark works
   cargo xtask bench agent [PROGRAM] [--smoke]
-                              an agent behind the gateway: starts, sleeping sessions, a crowd; PROGRAM is a
-                              `claude` to measure with, else both that tests use; target/bench/agent-*/agent.json
+                              measure an agent behind the gateway: start-up, idle sessions, many sessions;
+                              PROGRAM is a `claude` binary [default: both versions that tests use];
+                              writes target/bench/agent-*/agent.json
   cargo xtask storm [--connections N] [--seed S]
-                              50,000 mixed connections, good and bad, against a release build: every good request
-                              is answered, and memory stops growing
-  cargo xtask corpus PATH     recorded exchanges below PATH, read and written in every dialect
-  cargo xtask bfcl            every function-calling ground truth as the text of a model, read back by the SDKs
-  cargo xtask kills           Claude Code and the gateway killed fifty times each program at random moments of conversations;
-                              SEED=N makes the same choices again
+                              open 50,000 valid and invalid connections to a release build: every valid request
+                              must be answered, and memory must stop growing
+  cargo xtask corpus PATH     read and write the recorded exchanges below PATH in every dialect
+  cargo xtask bfcl            send every function-calling ground truth as model text through the gateway and
+                              check what the SDKs receive
+  cargo xtask kills           kill Claude Code and the gateway at random times during conversations, fifty times
+                              per version of Claude Code; SEED=N repeats a run
   cargo xtask help            this text
 ";
 
@@ -54,8 +52,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let command = match Command::parse(&arguments) {
         Ok(command) => command,
-        Err(complaint) => {
-            eprintln!("{complaint}\n\n{HELP}");
+        Err(error) => {
+            eprintln!("{error}\n\n{HELP}");
             return ExitCode::from(2);
         }
     };
@@ -66,7 +64,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Test(extent) => return test::run(root, extent),
-        Command::Tidy => test::tidy_step(root).map(|()| println!("tidy: nothing to complain about")),
+        Command::Tidy => test::tidy_step(root).map(|()| println!("tidy: no findings")),
         Command::Bench(extent) => bench::run(root, extent),
         Command::Bfcl => return prompted::run_all(root),
         Command::Kills => return agent::run_kills(root),
@@ -76,15 +74,15 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(complaint) => {
-            eprintln!("{complaint}");
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// The folder above `xtask/`. Cargo says at run time which one it was started for; what was compiled in is only
-/// right as long as no two checkouts share a target folder.
+/// The folder above `xtask/`. Cargo passes it at run time; the path compiled in is wrong if two checkouts share a target
+/// folder.
 fn repository_root() -> PathBuf {
     let xtask = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or(PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);

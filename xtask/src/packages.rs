@@ -1,7 +1,7 @@
-//! Packages of other languages that tests need: lists of pinned versions, and installing them where they are missing.
+//! Packages of other languages that tests need, with pinned versions.
 //!
-//! Everything goes into `.toolgate-test/` (ignored by git). A stamp holds the list of versions that was installed;
-//! as long as it equals the committed list, nothing is fetched.
+//! They are installed into `.toolgate-test/` (ignored by git). A stamp file contains the installed versions; packages are
+//! installed again when it differs from the committed list.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,28 +9,28 @@ use std::process::{Command, Stdio};
 
 use crate::cargo;
 
-/// One committed list of versions and where it is installed.
+/// A committed list of versions and its folder.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packages {
     /// The folder below `.toolgate-test/`.
     pub(crate) name: &'static str,
     /// The list: a `requirements` file, or a `package-lock.json` with its `package.json` beside it.
     pub(crate) list: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: PackageKind,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
-    /// An environment of its own, with an interpreter.
+pub(crate) enum PackageKind {
+    /// A virtual environment with an interpreter.
     PythonEnvironment,
-    /// Exactly the packages listed, for another environment's path.
+    /// Only the listed packages, for the `PYTHONPATH` of another environment.
     PythonFolder,
     /// A folder with `node_modules`.
     JavaScript,
 }
 
 impl Packages {
-    /// Makes sure that the committed versions are installed.
+    /// Installs the committed versions if they are missing.
     pub(crate) fn install_if_missing(self, root: &Path) -> Result<(), String> {
         let Self { name, list, kind } = self;
         let folder = self.folder(root);
@@ -48,16 +48,16 @@ impl Packages {
         }
         fs::create_dir_all(&folder).map_err(|cause| format!("creating {}: {cause}", folder.display()))?;
         match kind {
-            Kind::PythonEnvironment => {
+            PackageKind::PythonEnvironment => {
                 install(Command::new("python3").args(["-m", "venv"]).arg(&folder), PYTHON_HINT)?;
                 install(pip(&self.python(root)).arg("--requirement").arg(&list), INDEX_HINT)?;
             }
-            Kind::PythonFolder => {
+            PackageKind::PythonFolder => {
                 let mut pip = pip(Path::new("python3"));
                 pip.args(["--no-deps", "--target"]).arg(&folder).arg("--requirement").arg(&list);
                 install(&mut pip, INDEX_HINT)?;
             }
-            Kind::JavaScript => install_javascript(&list, &folder)?,
+            PackageKind::JavaScript => install_javascript(&list, &folder)?,
         }
         fs::write(&stamp, wanted).map_err(|cause| format!("writing {}: {cause}", stamp.display()))
     }
@@ -71,16 +71,16 @@ impl Packages {
         self.folder(root).join("bin/python")
     }
 
-    /// The suite in a folder below `tests`, in the language of these packages and with them at hand.
+    /// The command that runs the suite in a folder below `tests` with these packages.
     pub(crate) fn suite(self, root: &Path, folder: &str) -> Command {
         let scripts = root.join("tests").join(folder);
         match self.kind {
-            Kind::PythonEnvironment | Kind::PythonFolder => {
+            PackageKind::PythonEnvironment | PackageKind::PythonFolder => {
                 let mut command = Command::new(self.python(root));
                 command.arg(scripts.join("suite.py"));
                 command
             }
-            Kind::JavaScript => {
+            PackageKind::JavaScript => {
                 let mut command = Command::new("node");
                 command.arg(scripts.join("suite.mjs")).env("SDK_PACKAGES", self.folder(root));
                 command

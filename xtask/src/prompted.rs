@@ -1,66 +1,65 @@
-//! Tools as text, end to end: the real Claude Code program and the official SDKs on a model that only knows text.
+//! End-to-end tests of prompted tools: Claude Code and the official SDKs with a text-only model.
 //!
-//! The suites live in `tests/prompted/`. `cargo xtask test` sends a share of the ground truths round, `cargo xtask bfcl`
-//! all of them.
+//! The suites are in `tests/prompted/`. `cargo xtask test` sends a sample of the ground truths, `cargo xtask bfcl` all.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::claude;
-use crate::packages::{Kind, Packages};
-use crate::report::{Outcome, Report};
+use crate::packages::{PackageKind, Packages};
+use crate::report::{Report, StepResult};
 use crate::sdk::PYTHON_CURRENT;
-use crate::stage::{Stage, run_suite};
+use crate::servers::{TestServers, run_suite};
 
 const GROUND_TRUTHS: Packages =
-    Packages { name: "bfcl", list: "tests/prompted/requirements.txt", kind: Kind::PythonFolder };
+    Packages { name: "bfcl", list: "tests/prompted/requirements.txt", kind: PackageKind::PythonFolder };
 const MCP_SERVER: Packages = Packages {
     name: "mcp-server",
     list: "tests/prompted/mcp-server/package-lock.json",
-    kind: Kind::JavaScript,
+    kind: PackageKind::JavaScript,
 };
 const MCP_SERVER_SCRIPT: &str = "node_modules/@notionhq/notion-mcp-server/bin/cli.mjs";
 
-/// How much of the ground truths is sent round.
+/// How many of the ground truths are sent.
 #[derive(Debug, Clone, Copy)]
 enum Share {
     All,
-    /// Every so-manieth: a number that is prime to how the data is laid out.
+    /// Every n-th. A prime number avoids patterns in the data.
     Every(u32),
 }
 
-/// What a test run can afford: well under a minute.
+/// Well under a minute.
 const TEST_SHARE: Share = Share::Every(101);
 
 /// The steps of a test run.
 pub(crate) fn run(root: &Path, report: &mut Report) {
-    let stage = prepare(root, report);
-    report.step("Claude Code on text", || {
-        run_suite(&stage, claude::tell(root, &mut script(root, "claude_code.py")))
+    let servers = prepare(root, report);
+    report.step("Claude Code, prompted tools", || {
+        run_suite(&servers, claude::set_program_paths(root, &mut script(root, "claude_code.py")))
     });
-    report.step("ground truths as text", || run_suite(&stage, &mut round_trip(root, TEST_SHARE)));
+    report.step("ground truths, prompted tools", || run_suite(&servers, &mut round_trip(root, TEST_SHARE)));
 }
 
-/// All ground truths: takes the better part of an hour.
+/// Runs all ground truths, which takes most of an hour.
 pub(crate) fn run_all(root: &Path) -> ExitCode {
     let mut report = Report::default();
-    let stage = prepare(root, &mut report);
-    report.step("ground truths as text", || run_suite(&stage, &mut round_trip(root, Share::All)));
+    let servers = prepare(root, &mut report);
+    report.step("ground truths, prompted tools", || run_suite(&servers, &mut round_trip(root, Share::All)));
     report.finish()
 }
 
-fn prepare(root: &Path, report: &mut Report) -> Result<Stage, String> {
-    report.step("packages for tools as text", || {
+fn prepare(root: &Path, report: &mut Report) -> Result<TestServers, String> {
+    report.step("packages for prompted tools", || {
         let packages = [PYTHON_CURRENT, GROUND_TRUTHS, MCP_SERVER];
         let installed = packages.iter().try_for_each(|packages| packages.install_if_missing(root));
-        Outcome::plain(installed)
+        StepResult::plain(installed)
     });
-    let mut stage = Err("the gateway was not started".to_owned());
-    report.step("gateway for tools as text", || {
-        stage = Stage::start(root, "stage-prompted");
-        Outcome::plain(stage.as_ref().map(|_| ()).map_err(Clone::clone))
+    let mut servers = Err("the gateway was not started".to_owned());
+    report.step("gateway for prompted tools", || {
+        servers = TestServers::start(root, "servers-prompted");
+        StepResult::plain(servers.as_ref().map(|_| ()).map_err(Clone::clone))
     });
-    stage
+    servers
 }
 
 fn round_trip(root: &Path, share: Share) -> Command {

@@ -1,6 +1,6 @@
-//! `cargo xtask test`: every check, from formatting to the official SDKs and Claude Code, in one run.
+//! `cargo xtask test`: all checks, from formatting to the official SDKs and Claude Code.
 //!
-//! A step that fails does not stop the ones after it, so one run shows everything that is wrong.
+//! A failed step does not stop the run, so that one run shows all failures.
 
 mod counting;
 
@@ -10,13 +10,13 @@ use std::process::{Command, ExitCode, Stdio};
 use crate::cargo::{self, cargo};
 use crate::checkers::{Checker, DEPENDENCIES, SPELLING};
 use crate::command::TestExtent;
-use crate::report::{Outcome, Report};
+use crate::report::{Report, StepResult};
 use crate::{agent, claude, prompted, sdk, tidy};
 
 pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
     let mut report = Report::default();
     report.step("formatting", || plain(root, &["fmt", "--all", "--check"]));
-    report.step("tidy", || Outcome::plain(tidy_step(root)));
+    report.step("tidy", || StepResult::plain(tidy_step(root)));
     report.step("clippy", || {
         plain(root, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
     });
@@ -25,9 +25,9 @@ pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
             report.step("unit tests", || tests(root, &["--workspace", "--lib", "--bins"]));
         }
         TestExtent::Full => {
-            report.step("spelling", || Outcome::plain(check(root, SPELLING, &[])));
-            report.step("dependencies", || Outcome::plain(check(root, DEPENDENCIES, &DEPENDENCY_CHECKS)));
-            report.step("Claude Code", || Outcome::plain(claude::install_if_missing(root)));
+            report.step("spelling", || StepResult::plain(check(root, SPELLING, &[])));
+            report.step("dependencies", || StepResult::plain(check(root, DEPENDENCIES, &DEPENDENCY_CHECKS)));
+            report.step("Claude Code", || StepResult::plain(claude::install_if_missing(root)));
             report.step("tests", || tests(root, &["--workspace", "--all-targets"]));
             report.step("doc tests", || {
                 counted(&mut cargo(root, &["test", "--quiet", "--workspace", "--doc"]))
@@ -46,15 +46,15 @@ pub(crate) fn tidy_step(root: &Path) -> Result<(), String> {
     for finding in &findings {
         println!("{finding}");
     }
-    if findings.is_empty() { Ok(()) } else { Err(format!("{} places break the rules", findings.len())) }
+    if findings.is_empty() { Ok(()) } else { Err(format!("{} findings", findings.len())) }
 }
 
-fn plain(root: &Path, arguments: &[&str]) -> Outcome {
-    Outcome::plain(cargo::run(&mut cargo(root, arguments)))
+fn plain(root: &Path, arguments: &[&str]) -> StepResult {
+    StepResult::plain(cargo::run(&mut cargo(root, arguments)))
 }
 
-/// cargo-nextest runs tests in parallel and ends those that hang; without it plain `cargo test` does.
-fn tests(root: &Path, selection: &[&str]) -> Outcome {
+/// Runs tests with cargo-nextest, which ends tests that hang, or with `cargo test` if it is not installed.
+fn tests(root: &Path, selection: &[&str]) -> StepResult {
     let arguments = if has_nextest(root) {
         [&["nextest", "run", "--no-fail-fast", "--status-level", "slow", "--no-tests", "pass"], selection]
             .concat()
@@ -62,14 +62,14 @@ fn tests(root: &Path, selection: &[&str]) -> Outcome {
         println!("cargo-nextest is not installed: using `cargo test`");
         [&["test", "--no-fail-fast"], selection].concat()
     };
-    counted(claude::tell(root, &mut cargo(root, &arguments)))
+    counted(claude::set_program_paths(root, &mut cargo(root, &arguments)))
 }
 
 fn has_nextest(root: &Path) -> bool {
-    is_there(&mut cargo(root, &["nextest", "--version"]))
+    succeeds(&mut cargo(root, &["nextest", "--version"]))
 }
 
-/// All but known weaknesses, whose list is on the internet: `cargo deny check advisories` asks for it.
+/// All checks except advisories, whose database must be downloaded.
 const DEPENDENCY_CHECKS: [&str; 6] = ["--log-level", "error", "check", "bans", "licenses", "sources"];
 
 fn check(root: &Path, checker: Checker, arguments: &[&str]) -> Result<(), String> {
@@ -77,16 +77,16 @@ fn check(root: &Path, checker: Checker, arguments: &[&str]) -> Result<(), String
     cargo::run(checker.command(root).args(arguments))
 }
 
-fn is_there(question: &mut Command) -> bool {
-    question.stdout(Stdio::null()).stderr(Stdio::null());
-    question.status().is_ok_and(|status| status.success())
+fn succeeds(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
-fn counted(command: &mut Command) -> Outcome {
-    // A snapshot that differs is a failure, never silently a new truth.
+fn counted(command: &mut Command) -> StepResult {
+    // A changed snapshot is a failure; it is never updated by a test run.
     command.env("INSTA_UPDATE", "no");
     let (counts, result) = counting::run(command);
-    Outcome::counted(counts, result)
+    StepResult::counted(counts, result)
 }
 
 pub(crate) use counting::run as run_counting;

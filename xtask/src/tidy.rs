@@ -1,9 +1,9 @@
-//! `cargo xtask tidy`: the rules of the code base that no compiler checks.
+//! `cargo xtask tidy`: checks rules of the code base that the compiler does not check.
 //!
-//! Each rule is a function from a file to findings, so that a new rule is one function and one line in
-//! [`RULES`]. The rules look at text, not at syntax: they are cheap, and an odd case is easy to reword.
+//! Each rule is a function from a file to findings, listed in [`RULES`]. Rules match text, not syntax: this is cheap, and
+//! a false positive is easily reworded.
 
-mod borders;
+mod boundaries;
 mod cases;
 mod layout;
 mod words;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::io::Error;
 use std::path::Path;
 
-/// Reads every file below `root` and checks it; the findings come sorted by path.
+/// Checks every file below `root`; the findings are sorted by path.
 pub(crate) fn check_tree(root: &Path) -> Result<Vec<Finding>, Error> {
     let mut files = Vec::new();
     collect(root, root, &mut files)?;
@@ -23,13 +23,13 @@ pub(crate) fn check_tree(root: &Path) -> Result<Vec<Finding>, Error> {
     Ok(check(&files))
 }
 
-/// One text file of the repository; the path is relative to its root, with `/` between the parts.
+/// A text file of the repository; the path is relative to the root, separated by `/`.
 pub(crate) struct SourceFile {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// A broken rule and where it is broken.
+/// A violation of a rule and its position.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Finding {
     pub(crate) path: String,
@@ -44,37 +44,38 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What a rule sees: one file, all files, the names of all dialects and the numbers of all cases.
-struct Subject<'a> {
+/// The input of a rule: one file, all files, the names of all dialects and the numbers of all cases.
+struct RuleInput<'a> {
     file: &'a SourceFile,
     files: &'a [SourceFile],
     dialects: &'a [String],
     cases: &'a [String],
 }
 
-type Rule = fn(&Subject<'_>, &mut Vec<Finding>);
+type Rule = fn(&RuleInput<'_>, &mut Vec<Finding>);
 
 const RULES: &[Rule] = &[
     layout::files_are_short,
-    layout::modules_say_what_they_are_for,
-    layout::names_say_what_is_inside,
-    borders::dialects_do_not_know_each_other,
-    borders::codecs_do_no_io,
-    borders::codecs_depend_on_no_io,
-    words::no_registry_is_named,
-    words::nothing_is_left_unfinished,
+    layout::files_have_module_docs,
+    layout::file_names_are_meaningful,
+    boundaries::dialects_are_independent,
+    boundaries::codecs_do_no_io,
+    boundaries::codecs_have_no_io_dependencies,
+    words::no_package_registry,
+    words::no_unfinished_work,
+    words::plain_english,
     cases::case_numbers_are_explained,
     cases::tests_of_cases_exist,
 ];
 
 fn check(files: &[SourceFile]) -> Vec<Finding> {
-    let dialects = borders::dialect_names(files);
+    let dialects = boundaries::dialect_names(files);
     let cases = cases::listed(files);
     let mut findings = Vec::new();
     for file in files {
-        let subject = Subject { file, files, dialects: &dialects, cases: &cases };
+        let input = RuleInput { file, files, dialects: &dialects, cases: &cases };
         for rule in RULES {
-            rule(&subject, &mut findings);
+            rule(&input, &mut findings);
         }
     }
     findings
@@ -89,14 +90,14 @@ impl SourceFile {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Test code lives in `tests.rs`, in `…_tests.rs` or below a folder `tests`.
+    /// Test code is in `tests.rs`, in `…_tests.rs` or below a folder `tests`.
     fn is_test(&self) -> bool {
         self.name() == "tests.rs"
             || self.name().ends_with("_tests.rs")
             || self.path.split('/').any(|part| part == "tests")
     }
 
-    /// Data that came from elsewhere and says what it says.
+    /// Recorded data, which is not changed.
     fn is_recorded(&self) -> bool {
         self.path.split('/').any(|part| matches!(part, "fixtures" | "snapshots" | "corpus"))
     }
@@ -110,7 +111,7 @@ impl SourceFile {
     }
 }
 
-/// Does `text` hold `word` as a whole identifier (or path)?
+/// Whether `text` contains `word` as a whole identifier or path.
 fn has_word(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).any(|(start, _)| {
@@ -125,10 +126,10 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<()
         let entry = entry?;
         let path = entry.path();
         let kind = entry.file_type()?;
-        if kind.is_dir() && !is_foreign(&path) {
+        if kind.is_dir() && !is_generated(&path) {
             collect(root, &path, files)?;
         } else if kind.is_file() {
-            // What is not text (an image, a database) is no subject of these rules.
+            // Skips files that are not text.
             let Ok(text) = String::from_utf8(std::fs::read(&path)?) else { continue };
             let relative = path.strip_prefix(root).unwrap_or(&path);
             files.push(SourceFile { path: relative.to_string_lossy().replace('\\', "/"), text });
@@ -137,8 +138,8 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<()
     Ok(())
 }
 
-/// Folders that hold what tools made: version control, build output, installed packages.
-fn is_foreign(folder: &Path) -> bool {
+/// Folders written by tools: version control, build output, installed packages.
+fn is_generated(folder: &Path) -> bool {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     matches!(name.as_str(), ".git" | "target" | "node_modules" | ".toolgate-test")
         || folder.join("CACHEDIR.TAG").exists()

@@ -1,4 +1,4 @@
-//! What the gateway says when it starts: what it found, where it listens, and a line to try.
+//! The message that the gateway prints when it is ready: its address, config, store, models and a command to try.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -7,10 +7,10 @@ use toolgate_backend::ModelPattern;
 use toolgate_backend::config::{AgentConfig, AgentModel, AgentName, BackendConfig, ModelRoute, Tools, Via};
 use toolgate_state::StoreUrl;
 
-use crate::config::{AGENT_KEYS, ANTHROPIC_KEY, Config, Loaded, OPENAI_KEY, Origin};
+use crate::config::{AGENT_KEYS, ANTHROPIC_KEY, Config, ConfigSource, Loaded, OPENAI_KEY};
 use crate::environment::Environment;
 
-/// Writes everything a newcomer needs. Our own address comes first: scripts look for it.
+/// Prints the message. The address comes first, because scripts look for it.
 pub(crate) fn write(
     loaded: &Loaded,
     address: SocketAddr,
@@ -18,7 +18,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "toolgate {} ready at http://{address}", env!("CARGO_PKG_VERSION"))?;
-    writeln!(out, "  config  {}", origin(&loaded.origin))?;
+    writeln!(out, "  config  {}", source(&loaded.source))?;
     writeln!(out, "  store   {}", store(&loaded.config.store))?;
     for (index, route) in loaded.config.backend.models.iter().enumerate() {
         let label = if index == 0 { "models" } else { "" };
@@ -29,7 +29,7 @@ pub(crate) fn write(
             answered_by(route, &loaded.config.backend)
         )?;
     }
-    if loaded.origin == Origin::BuiltIn {
+    if loaded.source == ConfigSource::BuiltIn {
         for (variable, models) in [(ANTHROPIC_KEY, "claude-*"), (OPENAI_KEY, "gpt-* and o*")] {
             if environment.variable(variable).is_none() {
                 writeln!(out, "          {models}: set {variable} to use them")?;
@@ -39,23 +39,23 @@ pub(crate) fn write(
     writeln!(out, "\nTry it:\n  {}\n", curl(&loaded.config, address))
 }
 
-/// Where the settings come from, in a few words.
-pub(crate) fn origin(origin: &Origin) -> String {
-    match origin {
-        Origin::File(path) => path.display().to_string(),
-        Origin::BuiltIn => "no file, built-in settings".to_owned(),
+/// Where the config came from.
+pub(crate) fn source(source: &ConfigSource) -> String {
+    match source {
+        ConfigSource::File(path) => path.display().to_string(),
+        ConfigSource::BuiltIn => "no file, built-in settings".to_owned(),
     }
 }
 
-/// Where things are kept, in a few words.
+/// Where the store is.
 pub(crate) fn store(store: &StoreUrl) -> String {
     match store {
-        StoreUrl::Memory | StoreUrl::SqliteMemory => "in memory, gone when toolgate ends".to_owned(),
+        StoreUrl::Memory | StoreUrl::SqliteMemory => "in memory, lost when toolgate ends".to_owned(),
         StoreUrl::SqliteFile(path) => path.display().to_string(),
     }
 }
 
-/// Who answers for a model, in a few words.
+/// Who answers for a model.
 pub(crate) fn answered_by(route: &ModelRoute, backend: &BackendConfig) -> String {
     let answerers: Vec<String> = route
         .targets
@@ -73,7 +73,7 @@ pub(crate) fn answered_by(route: &ModelRoute, backend: &BackendConfig) -> String
         .collect();
     let tools = match route.tools {
         Tools::Native => "",
-        Tools::Prompted(_) => ", tools as text",
+        Tools::Prompted(_) => ", tools in the prompt",
     };
     answerers.join(", then ") + tools
 }
@@ -84,13 +84,13 @@ fn agent(name: &AgentName, backend: &BackendConfig) -> String {
     };
     let program = config.program.display();
     match &config.model {
-        AgentModel::Gateway(model) => format!("{name} ({program}), thinking with {model}"),
+        AgentModel::Gateway(model) => format!("{name} ({program}), using the model {model}"),
         AgentModel::Default if has_key(config) => format!("{name} ({program})"),
-        AgentModel::Default => format!("{name} ({program}), which has no key: see `toolgate doctor`"),
+        AgentModel::Default => format!("{name} ({program}), without a key: see `toolgate doctor`"),
     }
 }
 
-/// Whether an agent was given something to pay with.
+/// Whether an agent has a key for its model.
 pub(crate) fn has_key(agent: &AgentConfig) -> bool {
     agent.env.iter().any(|(name, _)| AGENT_KEYS.contains(&name.as_str()))
 }

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::listen::parse_listen;
 
-/// A gateway for tool calls: three model APIs in front, any model behind.
+/// A gateway for tool calls: serves three model APIs and forwards to any model.
 #[derive(Parser)]
 #[command(name = "toolgate", version, about, after_help = EXAMPLES, arg_required_else_help = false)]
 pub(crate) struct CommandLine {
@@ -18,38 +18,38 @@ pub(crate) struct CommandLine {
     pub(crate) options: Options,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The config file [default: ./toolgate.toml, then toolgate.toml in the platform's config folder, then none]
+    /// Config file [default: ./toolgate.toml, else toolgate.toml in the config folder, else built-in settings]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where to listen, whatever the config says; port 0 takes a free one
+    /// Address to listen on, overriding the config; port 0 picks a free port
     #[arg(long, global = true, value_name = "ADDRESS:PORT", value_parser = parse_listen)]
     pub(crate) listen: Option<SocketAddr>,
     /// Log format: text or json
     #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, hide_possible_values = true)]
     pub(crate) log: LogFormat,
-    /// Threads that serve requests [default: one for every two cores, at most 4]
+    /// Threads that serve requests [default: one per two cores, at most 4]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: Option<u16>,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run the gateway (the default)
     Serve,
-    /// Read the config and say what is wrong with it
+    /// Check the config and list its errors
     Check,
-    /// Say what was found on this machine and how to get the rest
+    /// Check this machine: config, port, store, hosts, keys and agents
     Doctor,
-    /// Take over the config of another gateway
+    /// Convert the config of another gateway
     Import {
         #[command(subcommand)]
         from: ImportFrom,
     },
-    /// Make keys for callers
+    /// Create keys for callers
     Keys {
         #[command(subcommand)]
         action: KeysAction,
@@ -74,51 +74,52 @@ pub(crate) struct SupervisedAgent {
     pub(crate) arguments: Vec<OsString>,
 }
 
-/// What to import.
+/// The formats to import.
 #[derive(Subcommand)]
 pub(crate) enum ImportFrom {
-    /// Toolify's config.yaml: prints a config for toolgate, with comments on what has no equivalent
+    /// Convert Toolify's config.yaml; comments mark what has no equivalent
     Toolify {
         /// Toolify's config.yaml
         file: PathBuf,
-        /// Write to this new file instead
+        /// Write to this new file instead of stdout
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
 }
 
-/// What to do about keys.
+/// The actions on keys.
 #[derive(Subcommand)]
 pub(crate) enum KeysAction {
-    /// Make a new key: shows it once, and the lines for the config
+    /// Create a key: prints it once, with the lines for the config
     New {
-        /// Whose key it is
+        /// Name of the caller
         name: String,
     },
 }
 
-/// How log lines look.
+/// The format of the log.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// Lines for people
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  toolgate                            listen on 127.0.0.1:8787 with the demo model and every host whose key is set
-  toolgate --config gate.toml         the same with your own config
-  toolgate --listen 127.0.0.1:0       take a free port and print it
-  toolgate check --config gate.toml   say what is wrong with a config, starting nothing
-  toolgate doctor                     say what is missing on this machine
-  toolgate keys new alice             make a key for a caller
-  toolgate import toolify config.yaml take over the config of Toolify
+  toolgate                             listen on 127.0.0.1:8787 with the demo model and every host whose key is set
+  toolgate --config gate.toml          use your own config
+  toolgate --listen 127.0.0.1:0        listen on a free port and print it
+  toolgate check --config gate.toml    check a config without starting
+  toolgate doctor                      check this machine
+  toolgate keys new alice              create a key for a caller
+  toolgate import toolify config.yaml  convert a config of Toolify
 
-Variables:
-  ANTHROPIC_API_KEY, OPENAI_API_KEY   hosts to use when there is no config
-  TOOLGATE_LOG                        what to log: warn, info (the default), debug, or a filter per module";
+Environment variables:
+  ANTHROPIC_API_KEY, OPENAI_API_KEY    keys for the hosts that are used without a config
+  HTTPS_PROXY, HTTP_PROXY, ALL_PROXY   proxies for upstream hosts, except those in NO_PROXY
+  TOOLGATE_LOG                         log level: warn, info (default) or debug, or a filter per module";
 
 #[cfg(test)]
 mod tests {
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn options_may_stand_on_either_side_of_the_command() {
+    fn options_are_accepted_before_and_after_the_command() {
         for line in ["toolgate --config x.toml check", "toolgate check --config x.toml"] {
             let parsed = parse(line).unwrap();
             assert_eq!(parsed.options.config, Some(PathBuf::from("x.toml")), "{line}");
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_arguments_are_refused() {
         for line in ["toolgate --listen 8787", "toolgate --workers 0", "toolgate keys new", "toolgate sevre"]
         {
             assert!(parse(line).is_err(), "{line}");

@@ -1,4 +1,4 @@
-//! Puts the parts together: the store, the usage log, the back ends and the service over them.
+//! Builds the gateway from the config: store, usage log, back ends and service.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -12,7 +12,7 @@ use toolgate_state::{Store, UsageLog, UsageLogWorker};
 use crate::config::Config;
 use crate::trigger_secret;
 
-/// A gateway ready to serve, and what must be kept running and closed around it.
+/// A gateway that is ready to start, and what must run beside it and be closed after it.
 pub(crate) struct Assembled {
     pub(crate) gateway: Gateway,
     pub(crate) store: Arc<dyn Store>,
@@ -20,7 +20,7 @@ pub(crate) struct Assembled {
     pub(crate) usage_worker: UsageLogWorker,
 }
 
-/// Builds everything the config asks for, opening the store.
+/// Opens the store and builds the gateway.
 pub(crate) async fn assemble(
     config: &Config,
     workers: usize,

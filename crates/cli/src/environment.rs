@@ -1,4 +1,4 @@
-//! The one place that reads the process's environment: variables, the PATH, and the platform's folders.
+//! Access to the process's environment: variables, the PATH and the platform's folders. No other module reads it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,18 @@ use http::Uri;
 use http::uri::Authority;
 use toolgate_backend::config::ProxyConfig;
 
-/// Where variables come from.
+/// The source of variables.
 #[derive(Clone)]
 pub(crate) enum Environment {
-    /// This process's own.
+    /// The environment of this process.
     Process,
-    /// These alone; for tests.
+    /// Fixed variables, for tests.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests must not depend on the machine's variables"))]
     Fixed(BTreeMap<String, String>),
 }
 
 impl Environment {
-    /// A variable's value; one that is empty or not Unicode counts as not set.
+    /// The value of a variable; an empty or non-Unicode value counts as not set.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let value = match self {
             Self::Process => process_variable(name),
@@ -27,14 +27,14 @@ impl Environment {
         value.filter(|value| !value.is_empty())
     }
 
-    /// The proxies that the usual variables name. The error names the variable and never repeats its value, which may
-    /// hold a password.
+    /// The proxies set by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`. The error names the variable and never
+    /// contains its value, which may include a password.
     pub(crate) fn proxies(&self) -> Result<ProxyConfig, String> {
         let all = self.proxy("ALL_PROXY")?;
         Ok(ProxyConfig {
             https: self.proxy("HTTPS_PROXY")?.or_else(|| all.clone()),
             http: self.proxy("HTTP_PROXY")?.or(all),
-            no_proxy: self.either_case("NO_PROXY").map(|(_, hosts)| listed(&hosts)).unwrap_or_default(),
+            no_proxy: self.either_case("NO_PROXY").map(|(_, hosts)| split_list(&hosts)).unwrap_or_default(),
         })
     }
 
@@ -43,7 +43,7 @@ impl Environment {
         parse_proxy(&written).map(Some).map_err(|why| format!("{name} {why}"))
     }
 
-    /// The variable of this name in small letters, as most programs write it, else in capitals.
+    /// The lower-case variable of this name, as curl prefers, else the upper-case one; with the name that is set.
     fn either_case(&self, name: &str) -> Option<(String, String)> {
         let names = [name.to_ascii_lowercase(), name.to_owned()];
         names.into_iter().find_map(|name| self.variable(&name).map(|value| (name, value)))
@@ -62,12 +62,12 @@ impl Environment {
             .find(|candidate| is_program(candidate))
     }
 
-    /// Where the platform keeps a program's data, such as `~/.local/share/toolgate`.
+    /// The platform's folder for a program's data, such as `~/.local/share/toolgate`.
     pub(crate) fn data_folder(&self) -> Option<PathBuf> {
         self.platform_folder("XDG_DATA_HOME", ".local/share")
     }
 
-    /// Where the platform keeps a program's settings, such as `~/.config/toolgate`.
+    /// The platform's folder for a program's settings, such as `~/.config/toolgate`.
     pub(crate) fn config_folder(&self) -> Option<PathBuf> {
         self.platform_folder("XDG_CONFIG_HOME", ".config")
     }
@@ -79,7 +79,7 @@ impl Environment {
             self.variable("HOME").map(|home| Path::new(&home).join("Library/Application Support"))
         } else {
             let named = self.variable(xdg_variable).map(PathBuf::from);
-            // The XDG specification has relative paths ignored.
+            // The XDG specification requires that relative paths are ignored.
             named
                 .filter(|folder| folder.is_absolute())
                 .or_else(|| self.variable("HOME").map(|home| Path::new(&home).join(below_home)))
@@ -88,12 +88,12 @@ impl Environment {
     }
 }
 
-/// Reads `http://host:3128`, or the same without a scheme; the error goes on where the variable's name stops.
+/// Parses `http://host:3128` or `host:3128`. The error continues a sentence that begins with the variable's name.
 fn parse_proxy(written: &str) -> Result<Uri, &'static str> {
     let url = if written.contains("://") { written.to_owned() } else { format!("http://{written}") };
     let url: Uri = url.parse().map_err(|_| "is not a URL: write it as in http://proxy.example.com:3128")?;
     if url.scheme_str() != Some("http") {
-        return Err("must begin with http://: other kinds of proxies are not supported");
+        return Err("must begin with http://: other kinds of proxy are not supported");
     }
     let authority = url.authority().map(Authority::as_str).unwrap_or_default();
     if url.port().is_none() && !authority.ends_with(url.host().unwrap_or_default()) {
@@ -105,13 +105,13 @@ fn parse_proxy(written: &str) -> Result<Uri, &'static str> {
     Ok(url)
 }
 
-/// The entries of a list that is separated by commas or spaces.
-fn listed(text: &str) -> Vec<String> {
+/// Splits a list at commas and spaces.
+fn split_list(text: &str) -> Vec<String> {
     let entries = text.split(|letter: char| letter == ',' || letter.is_whitespace());
     entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+#[expect(clippy::disallowed_methods, reason = "only this module reads the environment")]
 fn process_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn proxies_are_read_from_the_usual_variables() {
+    fn proxies_are_read_from_upper_and_lower_case_variables() {
         check(&[], None, None, &[]);
         check(&[("HTTPS_PROXY", "http://a:1"), ("HTTP_PROXY", "")], Some("http://a:1"), None, &[]);
         check(&[("http_proxy", "b:2"), ("HTTP_PROXY", "http://c:3")], None, Some("http://b:2"), &[]);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_proxy_is_named_by_its_variable_and_its_value_is_not_repeated() {
+    fn an_error_names_the_variable_and_not_its_value() {
         for (name, value) in [
             ("HTTPS_PROXY", "https://me:secret@proxy:1"),
             ("http_proxy", "socks5://me:secret@proxy:1"),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_shown_without_its_password() {
+    fn debug_output_hides_the_password() {
         let shown = format!("{:?}", proxies(&[("ALL_PROXY", "http://me:secret@proxy:1")]).unwrap());
         assert!(shown.contains("proxy") && !shown.contains("secret") && !shown.contains("me:"), "{shown}");
     }

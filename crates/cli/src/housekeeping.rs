@@ -1,4 +1,4 @@
-//! Keeps the store small while the gateway runs.
+//! Prunes the store while the gateway runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,20 +6,17 @@ use std::time::Duration;
 use toolgate_gateway::{Clock, SystemClock};
 use toolgate_state::{Store, prune_expired};
 
-/// Lifetimes are counted in days, so an hour more matters to nobody.
+/// Lifetimes are days, so an hour more does not matter.
 const EVERY: Duration = Duration::from_hours(1);
 
-/// Forgets what is too old, now and then, for as long as the program runs.
+/// Prunes the store at once and then periodically, until cancelled.
 pub(crate) async fn run(store: Arc<dyn Store>) {
     loop {
         match prune_expired(&*store, SystemClock.now()).await {
-            Ok(forgotten) => tracing::debug!(?forgotten, "looked through the store"),
+            Ok(pruned) => tracing::debug!(?pruned, "pruned the store"),
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(
-                    error,
-                    "what is too old could not be removed from the store; this is tried again"
-                );
+                tracing::warn!(error, "pruning the store failed; it is retried in an hour");
             }
         }
         tokio::time::sleep(EVERY).await;

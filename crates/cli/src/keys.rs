@@ -1,31 +1,31 @@
-//! `toolgate keys new NAME`: a fresh key, shown once, and the lines that let it in.
+//! `toolgate keys new NAME`: creates a key and prints it once, with its lines for the config.
 
 use std::io::{self, Write};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
 
-/// 256 random bits: nobody guesses them, so a fast hash keeps them safe.
+/// 256 random bits cannot be guessed, so a fast hash is safe.
 const RANDOM_BYTES: usize = 32;
 
-/// Lets people and scanners see what a leaked text is.
+/// Lets people and secret scanners recognize a leaked key.
 const PREFIX: &str = "tg-";
 
-/// Makes a key and writes it with its config lines.
+/// Creates a key and prints it with its config lines.
 pub(crate) fn new(name: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     anyhow::ensure!(
         !name.trim().is_empty() && !name.chars().any(char::is_control),
         "a key needs a visible name: toolgate keys new alice"
     );
     let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).context("making a key: the system gave no random numbers; try again")?;
+    getrandom::fill(&mut random).context("creating a key: the system's random number generator failed")?;
     write_key(name, &format!("{PREFIX}{}", hex(&random)), out).context("writing the key")
 }
 
 fn write_key(name: &str, key: &str, out: &mut dyn Write) -> io::Result<()> {
     let quoted = toml::Value::from(name);
-    writeln!(out, "The key of {name}. It is shown this once and kept nowhere:\n\n{key}\n")?;
-    writeln!(out, "Add these lines to your config and start toolgate again:\n")?;
+    writeln!(out, "The key of {name}. It is shown only once and stored nowhere:\n\n{key}\n")?;
+    writeln!(out, "Add these lines to your config and restart toolgate:\n")?;
     writeln!(out, "[[keys]]\nname = {quoted}\nsha256 = \"{}\"", hex(&Sha256::digest(key.as_bytes())))?;
     writeln!(out, "models = [\"*\"]")
 }
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_let_the_key_in() {
+    fn the_printed_lines_match_the_key() {
         let text = written("al\"ice");
         let key = text.lines().find(|line| line.starts_with(PREFIX)).unwrap();
         let config: toml::Table = text[text.find("[[keys]]").unwrap()..].parse().unwrap();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_keys_are_alike() {
+    fn every_key_is_different() {
         assert_ne!(written("a"), written("a"));
     }
 

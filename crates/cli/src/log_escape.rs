@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Escapes every control character of a line but its final newline and the colours that the formatter adds.
+/// Escapes all control characters of a line except its final newline and the colours that the formatter adds.
 pub(crate) fn escape_controls(line: &str) -> Cow<'_, str> {
     let (text, newline) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
     if !text.contains(char::is_control) {

@@ -142,8 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// An output that passes on each batch after `open` has received something; then it keeps quiet for ever when
-    /// nothing more is received.
+    /// An output that blocks until `open` receives a message, once per batch, and forwards the batch.
     struct Gated {
         open: Receiver<()>,
         batches: Sender<Vec<u8>>,
@@ -208,6 +207,19 @@ mod tests {
         open.send(()).unwrap();
         add(&queue, b"last\n");
         drop(queue);
+        assert_eq!(written.try_recv().unwrap(), b"last\n");
+    }
+
+    #[test]
+    fn a_panic_flushes_the_queue() {
+        let (queue, open, written) = gated();
+        open.send(()).unwrap();
+        add(&queue, b"last\n");
+        let panicking = thread::spawn(move || {
+            let _queue = queue;
+            panic!("a test of panics");
+        });
+        assert!(panicking.join().is_err());
         assert_eq!(written.try_recv().unwrap(), b"last\n");
     }
 

@@ -1,4 +1,4 @@
-//! Sets up the log: one line per event, on stderr, so that stdout carries only what a command was asked to print.
+//! Sets up the log: one line per event, on stderr, so that stdout carries only the output of commands.
 
 use std::io::{self, IsTerminal};
 use std::panic;
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// What `log` writes, the time of each line cut off.
+    /// The lines that `log` writes.
     fn logged(format: LogFormat, log: fn()) -> String {
         let written = Arc::new(Mutex::new(Vec::new()));
         let writer = Arc::clone(&written);

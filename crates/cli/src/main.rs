@@ -1,8 +1,9 @@
-//! The binary `toolgate`: reads the command line and the config, and starts what they ask for.
+//! The binary `toolgate`: reads the command line and the config and runs the command.
 //!
 //! ```text
-//!  args ─▶ config ─▶ assemble ─▶ serve          serve: until a signal
-//!              └───▶ check, doctor              keys, import: need no config
+//!  args ─▶ config ─▶ assemble ─▶ serve (until a signal)
+//!     │       └─────▶ check, doctor
+//!     └────────────▶ keys, import (without a config)
 //! ```
 
 mod announce;
@@ -29,13 +30,13 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 
 use args::{Command, CommandLine, ImportFrom, KeysAction, Options, SupervisedAgent};
-use config::Refused;
-use doctor::Verdict;
+use config::ConfigErrors;
+use doctor::Readiness;
 use environment::Environment;
-use import::NotImported;
+use import::ImportErrors;
 
-/// A turn takes some dozens of small pieces of memory and gives them back; this allocator does that in half the work
-/// of the system's. It is kept from huge pages, which would double the memory of a gateway that has nothing to do.
+/// A turn makes dozens of small allocations, which cost half as much as with the system's allocator. Built without huge
+/// pages, which would double the memory of an idle gateway.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
     match run(command.unwrap_or(Command::Serve), &options) {
         Ok(code) => code,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             ExitCode::FAILURE
         }
     }
@@ -57,7 +58,7 @@ fn run(command: Command, options: &Options) -> anyhow::Result<ExitCode> {
         Command::Serve => return serve::run(options, &environment),
         Command::Check => check(options, &environment, &mut out)?,
         Command::Doctor => {
-            if doctor::run(options, &environment, &mut out)? == Verdict::Unfit {
+            if doctor::run(options, &environment, &mut out)? == Readiness::NotReady {
                 return Ok(ExitCode::FAILURE);
             }
         }
@@ -94,8 +95,8 @@ fn check(options: &Options, environment: &Environment, out: &mut dyn Write) -> a
     let backend = &loaded.config.backend;
     writeln!(
         out,
-        "{}: good, with {}, {} and {}",
-        announce::origin(&loaded.origin),
+        "{}: ok, {}, {} and {}",
+        announce::source(&loaded.source),
         count(backend.models.len(), "model"),
         count(backend.upstreams.len(), "upstream"),
         count(loaded.config.keys.len(), "key"),
@@ -111,10 +112,10 @@ fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// Writes an error and its causes; the many lines of a refused config stand as they are.
-fn complain(error: &anyhow::Error) {
-    let is_list = error.is::<Refused>() || error.is::<NotImported>();
+/// Prints an error and its causes. The errors of a config are already one per line.
+fn print_error(error: &anyhow::Error) {
+    let is_list = error.is::<ConfigErrors>() || error.is::<ImportErrors>();
     let text = if is_list { error.to_string() } else { format!("toolgate: {error:#}") };
-    // With stderr closed there is nobody left to tell; the exit code still says it.
+    // If stderr is closed, the exit code still reports the failure.
     writeln!(io::stderr(), "{text}").unwrap_or_default();
 }

@@ -1,4 +1,4 @@
-//! `toolgate serve`: from the config to a running gateway, and down again when a signal asks for it.
+//! `toolgate serve`: starts the gateway and shuts it down on a signal.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -20,28 +20,28 @@ use crate::housekeeping;
 use crate::logging;
 use crate::signals::Signals;
 
-/// More threads than this gain nothing: a core relays thousands of streams.
-const MOST_WORKERS_BY_DEFAULT: usize = 4;
+/// More threads gain nothing: one core relays thousands of streams.
+const MAX_DEFAULT_WORKERS: usize = 4;
 
-/// One thread for so many cores. The others are for the store, for agents, and for whoever else is on the machine;
-/// and one thread that finds several things to do at once does each of them cheaper than two that find one each.
+/// Leaves cores for the store, agents and other programs. Fewer workers also batch better: two requests ready on one
+/// thread cost less than one each on two.
 const CORES_PER_WORKER: usize = 2;
 
-/// What a shell reports for a program that a signal ended.
-const ENDED_BY_SIGNAL: u8 = 130;
+/// The exit code that shells use for a program ended by SIGINT.
+const EXIT_CODE_OF_SIGNAL: u8 = 130;
 
-/// Runs the gateway until it is told to stop.
+/// Runs the gateway until a signal stops it.
 pub(crate) fn run(options: &Options, environment: &Environment) -> anyhow::Result<ExitCode> {
     let loaded = config::load(options.config.as_deref(), options.listen, environment)?;
     let log = logging::start(options.log, environment)?;
     for warning in &loaded.warnings {
-        tracing::warn!("{}", warning.for_the_log());
+        tracing::warn!("{}", warning.without_severity());
     }
     let listener = listen(loaded.config.listen)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("starting: the system gave no event queue")?;
+        .context("starting the async runtime")?;
     runtime.block_on(serve(loaded, listener, options, environment, log.dropped_lines()))
 }
 
@@ -51,12 +51,12 @@ fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
         let advice = if kind == io::ErrorKind::AddrInUse {
             format!(
                 "{address} is in use: stop the program that listens there (another toolgate?), \
-                 or choose another address with --listen; port 0 takes a free one"
+                 or choose another address with --listen; port 0 picks a free port"
             )
         } else if kind == io::ErrorKind::PermissionDenied {
-            format!("{address} may not be used by this user: choose a port from 1024 up with --listen")
+            format!("no permission to listen on {address}: choose a port from 1024 up with --listen")
         } else if kind == io::ErrorKind::AddrNotAvailable {
-            format!("{address} is no address of this machine: use 127.0.0.1 or 0.0.0.0")
+            format!("{address} is not an address of this machine: use 127.0.0.1 or 0.0.0.0")
         } else {
             format!("cannot listen on {address}: choose another address with --listen")
         };
@@ -77,15 +77,15 @@ async fn serve(
     let mut background = JoinSet::new();
     background.spawn(async {
         let end = usage_worker.run().await;
-        tracing::debug!(?end, "usage is no longer written");
+        tracing::debug!(?end, "the usage worker ended");
     });
     background.spawn(housekeeping::run(Arc::clone(&store)));
 
     let shutdown = CancellationToken::new();
     let running = gateway.start(&listener, shutdown.clone()).context("starting the gateway")?;
-    // Each worker has its own handle; the port must close when the last of them stops.
+    // Each worker has its own handle; the port closes when the last worker stops.
     drop(listener);
-    announce_to_people(&loaded, running.address(), options.log, environment)?;
+    print_ready(&loaded, running.address(), options.log, environment)?;
 
     let mut ended = pin!(running.wait());
     let early = tokio::select! {
@@ -95,11 +95,11 @@ async fn serve(
     let outcome = if let Some(outcome) = early {
         outcome
     } else {
-        tracing::info!("stopping: open replies may finish; a second signal ends them at once");
+        tracing::info!("stopping: waiting for open replies; a second signal stops at once");
         shutdown.cancel();
         tokio::select! {
             outcome = &mut ended => outcome,
-            () = signals.next() => return Ok(ExitCode::from(ENDED_BY_SIGNAL)),
+            () = signals.next() => return Ok(ExitCode::from(EXIT_CODE_OF_SIGNAL)),
         }
     };
     outcome.context("serving")?;
@@ -111,11 +111,11 @@ async fn serve(
 
 fn workers(options: &Options) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let usual = cores.div_ceil(CORES_PER_WORKER).min(MOST_WORKERS_BY_DEFAULT);
-    options.workers.map_or(usual, usize::from)
+    let default = cores.div_ceil(CORES_PER_WORKER).min(MAX_DEFAULT_WORKERS);
+    options.workers.map_or(default, usize::from)
 }
 
-fn announce_to_people(
+fn print_ready(
     loaded: &Loaded,
     address: SocketAddr,
     log: LogFormat,
@@ -126,7 +126,7 @@ fn announce_to_people(
             let mut out = io::stdout().lock();
             announce::write(loaded, address, environment, &mut out)
                 .and_then(|()| out.flush())
-                .context("writing to the terminal")
+                .context("writing to stdout")
         }
         LogFormat::Json => {
             tracing::info!(address = %format_args!("http://{address}"), "ready");

@@ -1,8 +1,8 @@
-//! The signals that ask the gateway to stop.
+//! The signals that stop the gateway.
 
 use std::io;
 
-/// Listens for SIGINT and SIGTERM, or Ctrl-C where there are no signals.
+/// SIGINT and SIGTERM, or Ctrl-C on systems without signals.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -11,7 +11,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Begins to listen; from here on a signal no longer ends the process by itself.
+    /// Installs the handlers; from now on a signal does not end the process by itself.
     #[cfg(unix)]
     pub(crate) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
@@ -27,7 +27,7 @@ impl Signals {
         }
     }
 
-    /// Begins to listen.
+    /// Installs no handler.
     #[cfg(not(unix))]
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {})
@@ -37,7 +37,7 @@ impl Signals {
     #[cfg(not(unix))]
     pub(crate) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
-            // Without a console nobody can press it.
+            // Without a console there is no Ctrl-C.
             std::future::pending::<()>().await;
         }
     }

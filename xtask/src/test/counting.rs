@@ -1,37 +1,38 @@
-//! Runs a command, shows its output as it comes, and counts the tests that it reports.
+//! Runs a command, prints its output and counts the tests in it.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use crate::cargo::{described, not_started};
-use crate::report::Counts;
+use crate::cargo::{command_line, not_started};
+use crate::report::TestCounts;
 
-/// Runs the command; the counts are what it said even when it failed.
-pub(crate) fn run(command: &mut Command) -> (Counts, Result<(), String>) {
+/// Runs the command. The counts are valid even if it failed.
+pub(crate) fn run(command: &mut Command) -> (TestCounts, Result<(), String>) {
     let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = match started {
         Ok(child) => child,
-        Err(cause) => return (Counts::default(), Err(not_started(command, &cause))),
+        Err(cause) => return (TestCounts::default(), Err(not_started(command, &cause))),
     };
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let counts = std::thread::scope(|scope| {
-        let errors = scope
-            .spawn(|| stderr.map_or(Counts::default(), |stream| show(stream, |line| eprintln!("{line}"))));
-        let output = stdout.map_or(Counts::default(), |stream| show(stream, |line| println!("{line}")));
+        let errors = scope.spawn(|| {
+            stderr.map_or(TestCounts::default(), |stream| show(stream, |line| eprintln!("{line}")))
+        });
+        let output = stdout.map_or(TestCounts::default(), |stream| show(stream, |line| println!("{line}")));
         sum(output, errors.join().unwrap_or_default())
     });
     let result = match child.wait() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{} ended with {status}", described(command))),
-        Err(cause) => Err(format!("waiting for {}: {cause}", described(command))),
+        Ok(status) => Err(format!("{} ended with {status}", command_line(command))),
+        Err(cause) => Err(format!("waiting for {}: {cause}", command_line(command))),
     };
     (counts, result)
 }
 
-fn show(stream: impl Read, print: impl Fn(&str)) -> Counts {
-    let mut counts = Counts::default();
+fn show(stream: impl Read, print: impl Fn(&str)) -> TestCounts {
+    let mut counts = TestCounts::default();
     for line in BufReader::new(stream).split(b'\n') {
-        // The command's own exit status tells whether a lost line matters.
+        // The exit status shows whether the lost output matters.
         let Ok(line) = line else { break };
         let line = String::from_utf8_lossy(&line);
         print(&line);
@@ -40,23 +41,23 @@ fn show(stream: impl Read, print: impl Fn(&str)) -> Counts {
     counts
 }
 
-fn sum(a: Counts, b: Counts) -> Counts {
-    Counts { passed: a.passed + b.passed, failed: a.failed + b.failed }
+fn sum(a: TestCounts, b: TestCounts) -> TestCounts {
+    TestCounts { passed: a.passed + b.passed, failed: a.failed + b.failed }
 }
 
-/// The counts in a summary line of nextest, of `cargo test` or of one of our SDK suites.
-fn counts_in(line: &str) -> Counts {
+/// The counts in a summary line of nextest, `cargo test` or an SDK suite.
+fn counts_in(line: &str) -> TestCounts {
     let line = line.trim();
     let is_nextest = line.starts_with("Summary [");
     let is_cargo_test = line.starts_with("test result: ");
     let is_suite = line.ends_with(" failed") && line.split_whitespace().count() == 4;
     if !(is_nextest || is_cargo_test || is_suite) {
-        return Counts::default();
+        return TestCounts::default();
     }
     let before = |word: &str| number_before(line, word).unwrap_or(0);
-    // A test that hung and was ended, or that could not be started, has failed.
+    // Tests that timed out or could not be started have failed.
     let failed = before("failed") + before("timed") + before("exec");
-    Counts { passed: before("passed"), failed }
+    TestCounts { passed: before("passed"), failed }
 }
 
 fn number_before(line: &str, word: &str) -> Option<usize> {
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     fn check(line: &str, passed: usize, failed: usize) {
-        assert_eq!(counts_in(line), Counts { passed, failed }, "{line}");
+        assert_eq!(counts_in(line), TestCounts { passed, failed }, "{line}");
     }
 
     #[test]
@@ -97,9 +98,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_says_is_counted_even_when_it_fails() {
+    fn the_output_of_a_failed_command_is_counted() {
         let (counts, result) = run(Command::new("sh").args(["-c", "echo '2 passed, 1 failed'; exit 1"]));
-        assert_eq!(counts, Counts { passed: 2, failed: 1 });
+        assert_eq!(counts, TestCounts { passed: 2, failed: 1 });
         assert!(result.is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Rules on case numbers such as `T14`: comments may use only those that `docs/cases.md` explains, and the tests named
 //! there must exist.
 
-use super::{Finding, SourceFile, Subject};
+use super::{Finding, RuleInput, SourceFile};
 
 const LIST: &str = "docs/cases.md";
 /// The letters that case numbers start with.
@@ -19,27 +19,27 @@ pub(super) fn listed(files: &[SourceFile]) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn case_numbers_are_explained(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file = subject.file;
+pub(super) fn case_numbers_are_explained(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
     if !file.is_rust() || !file.path.starts_with("crates/") {
         return;
     }
     for (number, line) in file.numbered_lines() {
         let cases = comment(line).map(cases).unwrap_or_default();
-        for case in cases.into_iter().filter(|case| !subject.cases.contains(case)) {
+        for case in cases.into_iter().filter(|case| !input.cases.contains(case)) {
             findings.push(file.finding(number, format!("`{case}` is not in {LIST}: explain it there")));
         }
     }
 }
 
-pub(super) fn tests_of_cases_exist(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file = subject.file;
+pub(super) fn tests_of_cases_exist(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
     if file.path != LIST {
         return;
     }
     for row in file.numbered_lines().filter_map(row) {
         let (path, test) = row.test.split_once("::").unwrap_or((row.test, ""));
-        let exists = subject
+        let exists = input
             .files
             .iter()
             .any(|file| file.path == path && (test.is_empty() || file.text.contains(&format!("fn {test}("))));
@@ -50,7 +50,7 @@ pub(super) fn tests_of_cases_exist(subject: &Subject<'_>, findings: &mut Vec<Fin
     }
 }
 
-/// A row of the list: `| T14 | what must hold | `path::name` |`.
+/// A row of the list: case number, description, and the test as `path::name`.
 struct Row<'l> {
     number: usize,
     case: &'l str,

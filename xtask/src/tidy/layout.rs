@@ -1,42 +1,45 @@
-//! Rules on how files are cut and named.
+//! Rules on the size and names of files.
 
-use super::{Finding, SourceFile, Subject};
+use super::{Finding, RuleInput, SourceFile};
 
-/// Past this a second idea is hiding in the file.
+/// A longer file contains more than one concept.
 const CODE_LINES: usize = 400;
 
-/// Tests are lists of cases, so they may be longer.
+/// Tests are lists of cases and may be longer.
 const TEST_LINES: usize = 600;
 
-/// Names that say nothing: whatever has no better place ends up there.
-const EMPTY_NAMES: &[&str] = &["util", "utils", "helper", "helpers", "common", "misc"];
+/// Names that say nothing about the content.
+const MEANINGLESS_NAMES: &[&str] = &["util", "utils", "helper", "helpers", "common", "misc"];
 
-pub(super) fn files_are_short(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file = subject.file;
+pub(super) fn files_are_short(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
     let limit = if file.is_test() { TEST_LINES } else { CODE_LINES };
     let lines = file.text.lines().count();
     if file.is_rust() && lines > limit {
         findings.push(
-            file.finding(limit + 1, format!("{lines} lines, at most {limit} are allowed: split it by idea")),
+            file.finding(
+                limit + 1,
+                format!("{lines} lines, the limit is {limit}: split the file by concept"),
+            ),
         );
     }
 }
 
-pub(super) fn modules_say_what_they_are_for(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file = subject.file;
+pub(super) fn files_have_module_docs(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
     let opens_well = file.text.lines().next().is_some_and(|line| line.starts_with("//! "));
     if file.is_rust() && !opens_well {
-        findings.push(file.finding(1, "open the file with a `//!` line that says what it is for"));
+        findings.push(file.finding(1, "start the file with a `//!` line that describes it"));
     }
 }
 
-pub(super) fn names_say_what_is_inside(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file: &SourceFile = subject.file;
+pub(super) fn file_names_are_meaningful(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file: &SourceFile = input.file;
     if !file.is_rust() {
         return;
     }
     let stem = file.path.trim_end_matches(".rs");
-    if let Some(name) = stem.split('/').find(|part| EMPTY_NAMES.contains(part)) {
-        findings.push(file.finding(1, format!("`{name}` says nothing: name it after what it holds")));
+    if let Some(name) = stem.split('/').find(|part| MEANINGLESS_NAMES.contains(part)) {
+        findings.push(file.finding(1, format!("`{name}` is meaningless: name the file after its content")));
     }
 }

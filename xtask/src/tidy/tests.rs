@@ -1,8 +1,8 @@
-//! Each rule finds what it forbids and nothing else.
+//! Each rule finds violations and nothing else.
 
 use super::{SourceFile, check};
 
-/// Checks one file in a tree that knows two dialects, and compares the messages with their lines.
+/// Checks one file in a tree with two dialects and compares the findings.
 fn check_one(path: &str, text: &str, expected: &[&str]) {
     let wire = |name: &str| SourceFile {
         path: format!("crates/dialect/src/{name}/wire.rs"),
@@ -12,16 +12,16 @@ fn check_one(path: &str, text: &str, expected: &[&str]) {
         path: "docs/cases.md".to_owned(),
         text: "| case | what must hold | test |\n| T1 | x | `crates/dialect/src/openai_chat/wire.rs` |\n| agent 2 | y | `crates/dialect/src/openai_chat/wire.rs` |\n".to_owned(),
     };
-    let subject = SourceFile { path: path.to_owned(), text: text.to_owned() };
+    let input = SourceFile { path: path.to_owned(), text: text.to_owned() };
     let mut files = vec![wire("openai_chat"), wire("anthropic_messages"), cases];
-    files.retain(|file| file.path != subject.path);
-    files.push(subject);
+    files.retain(|file| file.path != input.path);
+    files.push(input);
     let findings = check(&files);
-    let said: Vec<String> =
+    let messages: Vec<String> =
         findings.iter().map(|finding| format!("{}: {}", finding.line, finding.message)).collect();
-    assert_eq!(said.len(), expected.len(), "{said:#?}");
-    for (said, expected) in said.iter().zip(expected) {
-        assert!(said.contains(expected), "expected `{expected}` in `{said}`");
+    assert_eq!(messages.len(), expected.len(), "{messages:#?}");
+    for (message, expected) in messages.iter().zip(expected) {
+        assert!(message.contains(expected), "expected `{expected}` in `{message}`");
     }
 }
 
@@ -32,35 +32,35 @@ fn lines(count: usize) -> String {
 #[test]
 fn a_file_over_400_lines_is_found() {
     check_one("crates/model/src/event.rs", &lines(400), &[]);
-    check_one("crates/model/src/event.rs", &lines(401), &["401: 401 lines, at most 400"]);
+    check_one("crates/model/src/event.rs", &lines(401), &["401: 401 lines, the limit is 400"]);
 }
 
 #[test]
 fn a_test_file_may_have_600_lines() {
     check_one("crates/model/src/event/tests.rs", &lines(600), &[]);
-    check_one("crates/gateway/tests/matrix.rs", &lines(601), &["at most 600"]);
+    check_one("crates/gateway/tests/matrix.rs", &lines(601), &["the limit is 600"]);
 }
 
 #[test]
-fn a_module_without_an_opening_is_found() {
-    check_one("crates/cli/src/args.rs", "use std::fmt;\n", &["1: open the file"]);
-    check_one("crates/cli/src/args.rs", "", &["1: open the file"]);
+fn a_file_without_module_docs_is_found() {
+    check_one("crates/cli/src/args.rs", "use std::fmt;\n", &["1: start the file"]);
+    check_one("crates/cli/src/args.rs", "", &["1: start the file"]);
 }
 
 #[test]
-fn an_empty_name_is_found_as_file_and_as_folder() {
-    check_one("crates/cli/src/utils.rs", "//! Things.\n", &["`utils` says nothing"]);
-    check_one("crates/cli/src/common/args.rs", "//! Things.\n", &["`common` says nothing"]);
+fn a_meaningless_name_of_a_file_or_folder_is_found() {
+    check_one("crates/cli/src/utils.rs", "//! Things.\n", &["`utils` is meaningless"]);
+    check_one("crates/cli/src/common/args.rs", "//! Things.\n", &["`common` is meaningless"]);
     check_one("crates/cli/src/commonplace.rs", "//! Things.\n", &[]);
 }
 
 #[test]
-fn a_dialect_that_names_another_is_found() {
+fn a_dialect_that_uses_another_is_found() {
     let text = "//! Reads.\nuse crate::anthropic_messages::wire::Block;\n";
     check_one(
         "crates/dialect/src/openai_chat/request.rs",
         text,
-        &["2: the dialect `openai_chat` must not know"],
+        &["2: the dialect `openai_chat` must not use"],
     );
     check_one("crates/dialect/src/registry.rs", text, &[]);
     check_one(
@@ -71,7 +71,7 @@ fn a_dialect_that_names_another_is_found() {
 }
 
 #[test]
-fn input_and_output_in_a_pure_crate_are_found() {
+fn io_in_a_codec_is_found() {
     let path = "crates/dialect/src/frame/sse.rs";
     check_one(path, "//! Frames.\nuse std::fs::File;\n", &["2: `std::fs`"]);
     check_one(path, "//! Frames.\nuse std::{fmt, net};\n", &["2: `net`"]);
@@ -83,7 +83,7 @@ fn input_and_output_in_a_pure_crate_are_found() {
 }
 
 #[test]
-fn a_pure_crate_may_use_an_io_crate_in_tests_only() {
+fn a_codec_may_use_an_io_crate_in_tests_only() {
     let path = "crates/dialect/Cargo.toml";
     check_one(path, "[dependencies]\ntokio.workspace = true\n", &["2: `tokio` does I/O"]);
     check_one(path, "[dependencies]\nhyper = \"1\"\n", &["2: `hyper` does I/O"]);
@@ -97,12 +97,12 @@ fn a_registry_is_found_in_any_file() {
     check_one(
         "tests/sdk/requirements.txt",
         concat!("--index", "-url=http://x"),
-        &["names a package registry"],
+        &["refers to a package registry"],
     );
     check_one(
         "package-lock.json",
         concat!("\"resolved\": ", "\"http://mirror/x\""),
-        &["names a package registry"],
+        &["refers to a package registry"],
     );
 }
 
@@ -132,4 +132,13 @@ fn a_case_without_its_test_is_found() {
     check_one(path, &format!("| T1 | x | `{wire}` |\n"), &[]);
     check_one(path, "| T1 | x | `crates/none.rs` |\n", &["1: there is no test `crates/none.rs` for `T1`"]);
     check_one(path, &format!("| T1 | x | `{wire}::reads` |\n"), &["1: there is no test"]);
+}
+
+#[test]
+fn a_phrase_that_is_not_plain_english_is_found() {
+    let phrase = concat!("// Who", "ever reads this\n");
+    check_one("docs/usage.md", phrase, &["1: `who"]);
+    check_one("crates/dialect/fixtures/a.md", phrase, &[]);
+    check_one("docs/usage.txt", phrase, &[]);
+    check_one("docs/usage.md", concat!("who", "everyone\n"), &[]);
 }

@@ -1,9 +1,8 @@
-//! Rules on words that must not stand in any file. They are written in two parts here, so that this file keeps
-//! its own rules.
+//! Rules on words that no file may contain. They are split in two here, so that this file passes its own rules.
 
-use super::{Finding, Subject, has_word};
+use super::{Finding, RuleInput, has_word};
 
-/// Hosts that packages come from. Where packages are fetched is the business of the machine, not of the repository.
+/// Package registries. The machine's settings choose them, not the repository.
 const REGISTRIES: &[&str] = &[
     concat!("registry.", "npmjs"),
     concat!("registry.", "yarnpkg"),
@@ -13,7 +12,7 @@ const REGISTRIES: &[&str] = &[
     concat!("static.", "crates.io"),
 ];
 
-/// Settings that choose a registry, whatever its name.
+/// Settings that choose a registry.
 const REGISTRY_SETTINGS: &[&str] = &[
     concat!("--index", "-url"),
     concat!("--extra-index", "-url"),
@@ -24,20 +23,37 @@ const REGISTRY_SETTINGS: &[&str] = &[
 const UNFINISHED: &[&str] =
     &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("todo", "!("), concat!("unimple", "mented!(")];
 
-pub(super) fn no_registry_is_named(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file = subject.file;
+/// Phrases that make a reader guess. Each has a plain equivalent: "the caller" instead of the first one.
+const RIDDLES: &[&str] = &[
+    concat!("who", "ever"),
+    concat!("is ", "told"),
+    concat!("are ", "told"),
+    concat!("was ", "told"),
+    concat!("has its ", "say"),
+    concat!("comes ", "along"),
+    concat!("of it ", "but"),
+    concat!("goes on ", "as it is"),
+    concat!("in ", "vain"),
+    concat!("for ", "nobody"),
+];
+
+/// Where prose is checked. Recorded data and third-party files keep their words.
+const PROSE: &[&str] = &["rs", "md", "js", "mjs", "py"];
+
+pub(super) fn no_package_registry(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
     for (number, line) in file.numbered_lines() {
         if let Some(word) = REGISTRIES.iter().chain(REGISTRY_SETTINGS).find(|word| line.contains(**word)) {
             findings.push(file.finding(
                 number,
-                format!("`{word}` names a package registry: leave it to the machine's settings"),
+                format!("`{word}` refers to a package registry: leave it to the machine's settings"),
             ));
         }
     }
 }
 
-pub(super) fn nothing_is_left_unfinished(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file = subject.file;
+pub(super) fn no_unfinished_work(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
     if file.is_recorded() {
         return;
     }
@@ -45,8 +61,21 @@ pub(super) fn nothing_is_left_unfinished(subject: &Subject<'_>, findings: &mut V
         if let Some(word) =
             UNFINISHED.iter().find(|word| has_word(line, word.trim_end_matches('(')) && line.contains(**word))
         {
-            findings
-                .push(file.finding(number, format!("`{word}`: finish it, or describe the limit in words")));
+            findings.push(file.finding(number, format!("`{word}`: finish it, or document the limitation")));
+        }
+    }
+}
+
+pub(super) fn plain_english(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
+    let is_prose = file.path.rsplit_once('.').is_some_and(|(_, extension)| PROSE.contains(&extension));
+    if !is_prose || file.is_recorded() {
+        return;
+    }
+    for (number, line) in file.numbered_lines() {
+        let line = line.to_lowercase();
+        if let Some(phrase) = RIDDLES.iter().find(|phrase| has_word(&line, phrase)) {
+            findings.push(file.finding(number, format!("`{phrase}`: say it in plain English")));
         }
     }
 }

@@ -111,7 +111,7 @@ fn record(caller: &Arc<str>, key: PrefixHash, entry: &StoredTranscript) -> Calle
     let steps =
         whole.or_else(|| text(&StoredTranscript::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
     // A session id of its own, so that this record does not count as a turn of the session.
-    let record = AgentRecord { key: key, after: Some(key), session: key.to_string(), steps, reply: None };
+    let record = AgentRecord { key, after: Some(key), session: key.to_string(), steps, reply: None };
     CallerRecord { caller: Arc::clone(caller), record }
 }
 

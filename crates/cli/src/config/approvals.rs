@@ -1,35 +1,37 @@
-//! `[approvals]`: what agents may do without asking, and how long a question waits.
+//! `[approvals]`: rules for the tools that agents run, and how long a question waits for an answer.
 
 use toolgate_gateway::approval::{ApprovalConfig, Rule, Rules};
 
-use super::problem::Reading;
+use super::problem::ReadContext;
 use super::section::{ListForm, Section};
 
-/// More rules than anybody keeps an eye on; each is tried for every question.
-const MOST_RULES: usize = 1_000;
+/// Every rule is tried for every question, so their number is bounded.
+const MAX_RULES: usize = 1_000;
 
-/// Reads the section; what is not written is as usual.
-pub(crate) fn read(root: &Section<'_>, reading: &mut Reading<'_>) -> ApprovalConfig {
-    let usual = ApprovalConfig::default();
-    let Some(section) = root.table("approvals", reading) else { return usual };
-    section.expect_keys(&["timeout", "rules"], reading);
+/// Reads the section. A missing key keeps its default.
+pub(crate) fn read(root: &Section<'_>, context: &mut ReadContext<'_>) -> ApprovalConfig {
+    let default = ApprovalConfig::default();
+    let Some(section) = root.table("approvals", context) else { return default };
+    section.expect_keys(&["timeout", "rules"], context);
     ApprovalConfig {
-        timeout: section.duration("timeout", reading).map_or(usual.timeout, |timeout| timeout.value),
-        rules: read_rules(&section, reading),
+        timeout: section.duration("timeout", context).map_or(default.timeout, |timeout| timeout.value),
+        rules: read_rules(&section, context),
     }
 }
 
-fn read_rules(section: &Section<'_>, reading: &mut Reading<'_>) -> Rules {
-    let written = section.texts("rules", ListForm::Many, reading).unwrap_or_default();
-    if let Some(first_too_many) = written.get(MOST_RULES) {
-        reading
-            .error(first_too_many.place, format!("there are at most {MOST_RULES} rules: join some with `*`"));
+fn read_rules(section: &Section<'_>, context: &mut ReadContext<'_>) -> Rules {
+    let written = section.texts("rules", ListForm::Many, context).unwrap_or_default();
+    if let Some(first_too_many) = written.get(MAX_RULES) {
+        context.error(
+            first_too_many.position,
+            format!("at most {MAX_RULES} rules are allowed: combine some with `*`"),
+        );
     }
     let mut rules = Vec::new();
-    for rule in written.iter().take(MOST_RULES) {
+    for rule in written.iter().take(MAX_RULES) {
         match Rule::parse(&rule.value) {
             Ok(parsed) => rules.push(parsed),
-            Err(why) => reading.error(rule.place, format!("the rule \"{}\": {why}", rule.value)),
+            Err(why) => context.error(rule.position, format!("the rule \"{}\": {why}", rule.value)),
         }
     }
     Rules::new(rules)

@@ -1,4 +1,4 @@
-//! What to do without being told: the demo model, and every host whose key is in the environment.
+//! The built-in config: the demo model, every host whose key is in the environment, and Claude Code if it is installed.
 
 use http::Uri;
 use secrecy::SecretString;
@@ -16,19 +16,19 @@ use super::listen::DEFAULT_LISTEN;
 use super::problem::{Problem, Severity};
 use crate::environment::Environment;
 
-/// The variable that holds a key for Anthropic.
+/// The variable with a key for Anthropic.
 pub(crate) const ANTHROPIC_KEY: &str = "ANTHROPIC_API_KEY";
-/// The variable that holds a key for OpenAI.
+/// The variable with a key for OpenAI.
 pub(crate) const OPENAI_KEY: &str = "OPENAI_API_KEY";
 
 /// The agent's program on the PATH.
 pub(crate) const AGENT_PROGRAM: &str = "claude";
-/// The model it answers for.
+/// The model that it serves.
 const AGENT_MODEL: &str = "claude-code";
-/// The variables with which it can pay for its thinking.
+/// The variables with a key for the agent's own model.
 pub(crate) const AGENT_KEYS: [&str; 3] = [ANTHROPIC_KEY, "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
-/// A host that needs no config but its key.
+/// A host that needs only a key.
 struct KnownHost {
     variable: &'static str,
     name: &'static str,
@@ -54,10 +54,10 @@ const KNOWN_HOSTS: [KnownHost; 2] = [
     },
 ];
 
-/// The config of a start without a file.
+/// The config without a file.
 pub(crate) fn config(environment: &Environment) -> Result<(Config, Vec<Problem>), Problem> {
     let store = default_store(environment)
-        .map_err(|why| Problem::outside_the_file("environment", Severity::Error, why))?;
+        .map_err(|why| Problem::without_position("environment", Severity::Error, why))?;
     let (backend, warnings) = back_ends(environment);
     let config = Config {
         listen: DEFAULT_LISTEN,
@@ -75,12 +75,12 @@ pub(crate) fn config(environment: &Environment) -> Result<(Config, Vec<Problem>)
 pub(crate) fn default_store(environment: &Environment) -> Result<StoreUrl, String> {
     let folder = environment.data_folder().ok_or_else(|| {
         let variable = if cfg!(windows) { "LOCALAPPDATA" } else { "HOME" };
-        format!("no folder to keep data in: set {variable}, or write `store = \"sqlite:PATH\"` in the config")
+        format!("no folder for data: set {variable}, or write `store = \"sqlite:PATH\"` in the config")
     })?;
     Ok(StoreUrl::SqliteFile(folder.join("toolgate.db")))
 }
 
-/// The demo model and every known host whose key is there.
+/// The back ends: the demo model, every known host with a key, and the agent.
 pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Problem>) {
     let mut backend = BackendConfig {
         models: vec![ModelRoute {
@@ -95,8 +95,9 @@ pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Proble
         let Some(key) = environment.variable(host.variable) else { continue };
         let key = key.trim();
         if key.is_empty() || !key.chars().all(|letter| letter.is_ascii_graphic()) {
-            let problem = format!("{} is not a key: check that it was copied whole", host.variable);
-            warnings.push(Problem::outside_the_file("environment", Severity::Warning, problem));
+            let problem =
+                format!("{} is not a valid key: check that it was copied completely", host.variable);
+            warnings.push(Problem::without_position("environment", Severity::Warning, problem));
             continue;
         }
         let mut upstream = UpstreamConfig::new(host.name, host.dialect, Uri::from_static(host.base_url));
@@ -119,13 +120,13 @@ pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Proble
     (backend, warnings)
 }
 
-/// Claude Code, where it is on the PATH.
+/// Claude Code, if it is on the PATH.
 fn find_agent(environment: &Environment) -> Option<AgentConfig> {
     let program = environment.program(AGENT_PROGRAM)?;
     let folder = environment.data_folder()?.join("agents").join(AGENT_PROGRAM);
     let keys = AGENT_KEYS.iter().filter_map(|name| Some(((*name).to_owned(), environment.variable(name)?)));
     let env: Vec<(String, SecretString)> = keys.map(|(name, key)| (name, SecretString::from(key))).collect();
-    // Without a key it cannot answer, so nothing is kept ready for it.
+    // Without a key the agent cannot reply, so no process is kept warm.
     let warm = if env.is_empty() { 0 } else { PoolSize::default().warm };
     let mut agent = AgentConfig::new(AGENT_PROGRAM, program, folder);
     agent.name = AgentName::new(AGENT_PROGRAM);

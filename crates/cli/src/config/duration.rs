@@ -1,11 +1,11 @@
-//! Durations as people write them: `2m`, `30s`, `500ms`.
+//! Parses durations: `2m`, `30s`, `500ms`.
 
 use std::time::Duration;
 
-/// Nothing the gateway waits for takes longer than a day.
-const LONGEST: Duration = Duration::from_hours(24);
+/// No timeout of the gateway is longer than a day.
+const MAX_DURATION: Duration = Duration::from_hours(24);
 
-/// Reads a whole number and its unit; the error says how to write it.
+/// Parses a whole number and its unit. The error says what to write.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, &'static str> {
     const FORM: &str = "write a whole number and a unit: \"500ms\", \"30s\", \"2m\" or \"1h\"";
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
@@ -20,8 +20,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, &'static str> {
     };
     let milliseconds = number.checked_mul(milliseconds_per_unit).ok_or("it may be at most 24h")?;
     match Duration::from_millis(milliseconds) {
-        Duration::ZERO => Err("it must be longer than zero"),
-        duration if duration > LONGEST => Err("it may be at most 24h"),
+        Duration::ZERO => Err("it must be greater than zero"),
+        duration if duration > MAX_DURATION => Err("it may be at most 24h"),
         duration => Ok(duration),
     }
 }
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_unit_is_read() {
+    fn every_unit_is_parsed() {
         for (text, milliseconds) in [("500ms", 500), ("30s", 30_000), ("2m", 120_000), ("1h", 3_600_000)] {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
         }

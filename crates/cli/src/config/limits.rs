@@ -1,17 +1,17 @@
-//! `[limits]`: how large, how often and how long.
+//! `[limits]`: sizes and times of the service.
 
 use std::time::Duration;
 
 use toolgate_gateway::config::Limits;
 
-use super::problem::Reading;
+use super::problem::ReadContext;
 use super::section::Section;
 
-/// Reads the section; a key that is not written keeps its default.
-pub(crate) fn read(root: &Section<'_>, reading: &mut Reading<'_>) -> Limits {
+/// Reads the section. A missing key keeps its default.
+pub(crate) fn read(root: &Section<'_>, context: &mut ReadContext<'_>) -> Limits {
     let mut limits = Limits::default();
-    let Some(section) = root.table("limits", reading) else { return limits };
-    let mut keys = Keys { section: &section, known: Vec::new(), reading };
+    let Some(section) = root.table("limits", context) else { return limits };
+    let mut keys = Keys { section: &section, known: Vec::new(), context };
     keys.size("body", &mut limits.body_bytes);
     keys.duration("ping", &mut limits.ping_every);
     keys.duration("commit", &mut limits.commit_after);
@@ -31,17 +31,17 @@ pub(crate) fn read(root: &Section<'_>, reading: &mut Reading<'_>) -> Limits {
     limits
 }
 
-/// Reads keys one by one and remembers their names.
+/// Reads keys one by one and collects their names.
 struct Keys<'a, 't, 'r> {
     section: &'a Section<'t>,
     known: Vec<&'static str>,
-    reading: &'a mut Reading<'r>,
+    context: &'a mut ReadContext<'r>,
 }
 
 impl Keys<'_, '_, '_> {
     fn size(&mut self, key: &'static str, limit: &mut usize) {
         self.known.push(key);
-        if let Some(written) = self.section.size(key, self.reading) {
+        if let Some(written) = self.section.size(key, self.context) {
             *limit = written.value;
         }
     }
@@ -56,12 +56,12 @@ impl Keys<'_, '_, '_> {
 
     fn duration(&mut self, key: &'static str, limit: &mut Duration) {
         self.known.push(key);
-        if let Some(written) = self.section.duration(key, self.reading) {
+        if let Some(written) = self.section.duration(key, self.context) {
             *limit = written.value;
         }
     }
 
     fn refuse_others(self) {
-        self.section.expect_keys(&self.known, self.reading);
+        self.section.expect_keys(&self.known, self.context);
     }
 }

@@ -1,26 +1,26 @@
-//! The address to listen on, as the config and the command line write it.
+//! The address to listen on, in the config and on the command line.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Where the gateway listens when nothing else is said.
+/// The default address.
 pub(crate) const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
 
-/// Reads `127.0.0.1:8787`, `[::1]:8787` or `localhost:8787`; the error says how to write it.
+/// Parses `127.0.0.1:8787`, `[::1]:8787` or `localhost:8787`. The error says what to write.
 pub(crate) fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     let numeric = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
         None => text.to_owned(),
     };
     numeric.parse().map_err(|_| {
-        format!("\"{text}\" is no address to listen on: write an IP address and a port, such as \"127.0.0.1:8787\"")
+        format!("\"{text}\" is not an address to listen on: write an IP address and a port, such as \"127.0.0.1:8787\"")
     })
 }
 
-/// Why a gateway that everybody can reach must not start without keys.
-pub(crate) fn refusal_without_keys(listen: SocketAddr) -> String {
+/// The error for a public address without keys.
+pub(crate) fn error_without_keys(listen: SocketAddr) -> String {
     format!(
-        "{listen} can be reached from other machines and there are no keys, so anybody could use your models: \
-         listen on 127.0.0.1, or make a key with `toolgate keys new NAME` and add it to the config"
+        "{listen} is reachable from other machines and there are no keys, so anybody could use your models: \
+         listen on 127.0.0.1, or create a key with `toolgate keys new NAME` and add it to the config"
     )
 }
 
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read() {
+    fn addresses_are_parsed() {
         for (text, address) in
             [("127.0.0.1:0", "127.0.0.1:0"), ("localhost:80", "127.0.0.1:80"), ("[::1]:8787", "[::1]:8787")]
         {

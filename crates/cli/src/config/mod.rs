@@ -1,20 +1,20 @@
-//! The config: found, read, checked, and turned into types that cannot be wrong.
+//! The config: finds, reads and checks it and returns validated types.
 //!
 //! ```text
-//!  toolgate.toml ─ toml ─▶ Section ─ upstream, agent, model, caller, later ─▶ ConfigFile ─ resolve ─▶ Config
-//!                              └──────────── every problem, with its line ─────────────▶ Refused
-//!  no file ─ discover (keys in the environment) ────────────────────────────────────────▶ Config
+//!  toolgate.toml ─ toml ─▶ Section ─ upstream, agent, model, … ─▶ ConfigFile ─ resolve ─▶ Config
+//!                              └────────── every problem, with its line ────────────────▶ ConfigErrors
+//!  no file ─ discover (keys in the environment) ───────────────────────────────────────▶ Config
 //! ```
 
 mod agent;
 mod approvals;
-mod caller;
 mod discover;
 mod duration;
 mod file;
-mod later;
+mod keys;
 mod limits;
 pub(crate) mod listen;
+mod mcp;
 mod model;
 mod nearest;
 pub(crate) mod problem;
@@ -40,45 +40,45 @@ pub(crate) use discover::{AGENT_KEYS, AGENT_PROGRAM, ANTHROPIC_KEY, OPENAI_KEY};
 pub(crate) use problem::Problem;
 
 use crate::environment::Environment;
-use problem::{Reading, Severity};
+use problem::{ReadContext, Severity};
 
-/// The name looked for in the working directory and in the platform's config folder.
+/// The name of the config file in the working directory or in the platform's config folder.
 pub(crate) const FILE_NAME: &str = "toolgate.toml";
 
-/// Everything the operator decided.
+/// All settings.
 pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) store: StoreUrl,
-    /// Names beside the local ones that a `Host` header may carry.
+    /// Names that a `Host` header may carry besides the local ones.
     pub(crate) hosts: Vec<String>,
     pub(crate) backend: BackendConfig,
     pub(crate) keys: Vec<Key>,
-    /// What agents may do without asking.
+    /// Rules for the tools that agents run themselves.
     pub(crate) approvals: ApprovalConfig,
     pub(crate) limits: Limits,
 }
 
-/// A config that may be used, and what the operator should know about it.
+/// A valid config and its warnings.
 pub(crate) struct Loaded {
     pub(crate) config: Config,
-    pub(crate) origin: Origin,
+    pub(crate) source: ConfigSource,
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// Where a config came from.
+/// Where a config comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// This file.
+pub(crate) enum ConfigSource {
+    /// A file.
     File(PathBuf),
-    /// No file: what is built in and what was found.
+    /// No file: built-in settings and what was found on this machine.
     BuiltIn,
 }
 
-/// Every problem of a config that cannot be used, one a line.
+/// All errors of a config, one per line.
 #[derive(Debug)]
-pub(crate) struct Refused(Vec<Problem>);
+pub(crate) struct ConfigErrors(Vec<Problem>);
 
-impl fmt::Display for Refused {
+impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for problem in &self.0 {
             writeln!(f, "{problem}")?;
@@ -90,71 +90,71 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for ConfigErrors {}
 
-/// The config that applies: the file named, else the one found, else what is built in. `listen` wins over the file's.
+/// Loads the named file, else the file found, else the built-in settings. `listen` overrides the file's address.
 pub(crate) fn load(
     named: Option<&Path>,
     listen: Option<SocketAddr>,
     environment: &Environment,
-) -> Result<Loaded, Refused> {
-    let origin = find(named, environment);
-    let mut loaded = match &origin {
-        Origin::File(path) => from_file(path, environment),
-        Origin::BuiltIn => discover::config(environment)
-            .map(|(config, warnings)| Loaded { config, origin: Origin::BuiltIn, warnings })
-            .map_err(|problem| Refused(vec![problem])),
+) -> Result<Loaded, ConfigErrors> {
+    let source = find(named, environment);
+    let mut loaded = match &source {
+        ConfigSource::File(path) => from_file(path, environment),
+        ConfigSource::BuiltIn => discover::config(environment)
+            .map(|(config, warnings)| Loaded { config, source: ConfigSource::BuiltIn, warnings })
+            .map_err(|problem| ConfigErrors(vec![problem])),
     }?;
     loaded.config.backend.proxy = environment
         .proxies()
-        .map_err(|why| Refused(vec![Problem::outside_the_file("environment", Severity::Error, why)]))?;
+        .map_err(|why| ConfigErrors(vec![Problem::without_position("environment", Severity::Error, why)]))?;
     let Some(listen) = listen else { return Ok(loaded) };
     loaded.config.listen = listen;
     if !listen.ip().is_loopback() && loaded.config.keys.is_empty() {
         let problem =
-            Problem::outside_the_file("--listen", Severity::Error, listen::refusal_without_keys(listen));
-        return Err(Refused(vec![problem]));
+            Problem::without_position("--listen", Severity::Error, listen::error_without_keys(listen));
+        return Err(ConfigErrors(vec![problem]));
     }
     Ok(loaded)
 }
 
-/// Which file would be read.
-pub(crate) fn find(named: Option<&Path>, environment: &Environment) -> Origin {
+/// Finds the config.
+pub(crate) fn find(named: Option<&Path>, environment: &Environment) -> ConfigSource {
     if let Some(path) = named {
-        return Origin::File(path.to_owned());
+        return ConfigSource::File(path.to_owned());
     }
     let in_config_folder = environment.config_folder().map(|folder| folder.join(FILE_NAME));
     let candidates = [Some(PathBuf::from(FILE_NAME)), in_config_folder];
     match candidates.into_iter().flatten().find(|candidate| candidate.exists()) {
-        Some(path) => Origin::File(path),
-        None => Origin::BuiltIn,
+        Some(path) => ConfigSource::File(path),
+        None => ConfigSource::BuiltIn,
     }
 }
 
-fn from_file(path: &Path, environment: &Environment) -> Result<Loaded, Refused> {
+fn from_file(path: &Path, environment: &Environment) -> Result<Loaded, ConfigErrors> {
     let text = std::fs::read_to_string(path).map_err(|cause| {
         let message =
-            format!("cannot read the config ({cause}): check the path given to --config and its permissions");
-        Refused(vec![Problem::outside_the_file(path, Severity::Error, message)])
+            format!("cannot read the config ({cause}): check the path in --config and its permissions");
+        ConfigErrors(vec![Problem::without_position(path, Severity::Error, message)])
     })?;
     from_text(path, &text, environment)
 }
 
-/// The config that a text would be in this file.
-pub(crate) fn from_text(path: &Path, text: &str, environment: &Environment) -> Result<Loaded, Refused> {
-    let mut reading = Reading::new(path, text, environment);
-    let file = file::read(text, &mut reading);
-    let config = file.and_then(|file| resolve::resolve(file, &mut reading));
-    let failed = reading.has_errors();
-    let mut problems = reading.into_problems();
+/// Reads a text as if it were in this file.
+pub(crate) fn from_text(path: &Path, text: &str, environment: &Environment) -> Result<Loaded, ConfigErrors> {
+    let mut context = ReadContext::new(path, text, environment);
+    let file = file::read(text, &mut context);
+    let config = file.and_then(|file| resolve::resolve(file, &mut context));
+    let failed = context.has_errors();
+    let mut problems = context.into_problems();
     if failed {
-        // First things first: warnings come once the file can be used.
+        // Warnings are shown once the errors are fixed.
         problems.retain(|problem| problem.severity == Severity::Error);
     }
     match config {
         Some(config) if !failed => {
-            Ok(Loaded { config, origin: Origin::File(path.to_owned()), warnings: problems })
+            Ok(Loaded { config, source: ConfigSource::File(path.to_owned()), warnings: problems })
         }
-        _ => Err(Refused(problems)),
+        _ => Err(ConfigErrors(problems)),
     }
 }

@@ -1,9 +1,9 @@
-//! Finds what somebody meant when they wrote a name that does not exist.
+//! Suggests a known name for a misspelled one.
 
-/// Fewer letters begin too many names.
-const SHORTEST_BEGINNING: usize = 3;
+/// Shorter prefixes match too many names.
+const MIN_PREFIX_LENGTH: usize = 3;
 
-/// `; did you mean `x`?`, or else what there is to choose from.
+/// `; did you mean `x`?`, or else the list of known names.
 pub(crate) fn suggestion<'k>(
     wrong: &str,
     known: impl IntoIterator<Item = &'k str> + Clone,
@@ -20,11 +20,11 @@ pub(crate) fn suggestion<'k>(
     }
 }
 
-/// The known name closest to `wrong`: a slip of the fingers, or the beginning of the name.
+/// The closest known name: one with a small edit distance, or one that begins with `wrong`.
 fn nearest<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> Option<&'k str> {
-    let slip = toolgate_backend::nearest(wrong, known.clone()).into_iter().next();
-    slip.or_else(|| {
-        known.into_iter().find(|name| wrong.len() >= SHORTEST_BEGINNING && name.starts_with(wrong))
+    let misspelled = toolgate_backend::nearest(wrong, known.clone()).into_iter().next();
+    misspelled.or_else(|| {
+        known.into_iter().find(|name| wrong.len() >= MIN_PREFIX_LENGTH && name.starts_with(wrong))
     })
 }
 
@@ -35,7 +35,7 @@ mod tests {
     const KEYS: [&str; 5] = ["listen", "store", "upstreams", "models", "keys"];
 
     #[test]
-    fn slips_are_recognised() {
+    fn misspelled_names_are_recognized() {
         for (wrong, meant) in [
             ("lisen", "listen"),
             ("litsen", "listen"),
@@ -49,14 +49,14 @@ mod tests {
     }
 
     #[test]
-    fn a_different_word_is_not_a_slip() {
+    fn a_different_word_is_not_a_misspelling() {
         for wrong in ["port", "database", "x", ""] {
             assert_eq!(nearest(wrong, KEYS), None, "{wrong}");
         }
     }
 
     #[test]
-    fn without_a_near_name_the_known_ones_are_listed() {
+    fn without_a_similar_name_all_names_are_listed() {
         assert_eq!(suggestion("zzz", ["a1", "b2"], "keys here"), "; the keys here are `a1` and `b2`");
         assert_eq!(suggestion("zzz", ["abc"], "keys here"), "; the only one here is `abc`");
         assert_eq!(suggestion("zzz", [], "upstreams"), "; there are no upstreams");

@@ -1,4 +1,4 @@
-//! What is wrong in a config file, and where: every problem is one line, `file:line:column: what to do`.
+//! Problems of a config file and their positions. Each is one line: `file:line:column: message`.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,51 +6,51 @@ use std::path::{Path, PathBuf};
 
 use crate::environment::Environment;
 
-/// A spot in the config file, counted from 1 as editors do.
+/// A position in the config file, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone)]
-pub(crate) struct Placed<T> {
+pub(crate) struct Located<T> {
     pub(crate) value: T,
-    pub(crate) place: Place,
+    pub(crate) position: Position,
 }
 
-/// How grave a problem is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Severity {
-    /// The gateway cannot start with it.
+    /// The gateway does not start.
     Error,
-    /// It can start, and the operator should know.
+    /// The gateway starts.
     Warning,
 }
 
-/// One thing wrong with the config.
+/// One problem of the config.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) severity: Severity,
     file: PathBuf,
-    /// None where the problem is in no single line, such as a file that cannot be read.
-    place: Option<Place>,
+    /// `None` if the problem has no line, such as a file that cannot be read.
+    position: Option<Position>,
     message: String,
 }
 
 impl Problem {
-    /// A problem with a file as a whole, or with what stands in no file, such as an argument.
-    pub(crate) fn outside_the_file(
+    /// A problem of a whole file, or of something outside of it, such as an argument.
+    pub(crate) fn without_position(
         source: impl Into<PathBuf>,
         severity: Severity,
         message: impl Into<String>,
     ) -> Self {
-        Self { severity, file: source.into(), place: None, message: message.into() }
+        Self { severity, file: source.into(), position: None, message: message.into() }
     }
 
-    /// The problem without its severity, for a log that shows it already.
-    pub(crate) fn for_the_log(&self) -> impl fmt::Display {
+    /// The problem without its severity, for the log, which has its own level.
+    pub(crate) fn without_severity(&self) -> impl fmt::Display {
         fmt::from_fn(|f| {
             self.write_source(f)?;
             write!(f, ": {}", self.message)
@@ -59,8 +59,8 @@ impl Problem {
 
     fn write_source(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
-        match self.place {
-            Some(Place { line, column }) => write!(f, ":{line}:{column}"),
+        match self.position {
+            Some(Position { line, column }) => write!(f, ":{line}:{column}"),
             None => Ok(()),
         }
     }
@@ -76,56 +76,56 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A config file while it is read: its text, to know lines by, and the problems so far.
-pub(crate) struct Reading<'t> {
+/// The file that is being read, the environment, and the problems found so far.
+pub(crate) struct ReadContext<'t> {
     file: &'t Path,
     text: &'t str,
     environment: &'t Environment,
     problems: Vec<Problem>,
 }
 
-impl<'t> Reading<'t> {
+impl<'t> ReadContext<'t> {
     pub(crate) fn new(file: &'t Path, text: &'t str, environment: &'t Environment) -> Self {
         Self { file, text, environment, problems: Vec::new() }
     }
 
-    /// Where `env:NAME` is looked up.
+    /// Where `env:NAME` is read from.
     pub(crate) fn environment(&self) -> &'t Environment {
         self.environment
     }
 
-    /// A relative path of the config starts at the config file's own folder.
-    pub(crate) fn beside_the_file(&self, path: impl AsRef<Path>) -> PathBuf {
+    /// Resolves a path of the config relative to the folder of the config file.
+    pub(crate) fn relative_to_file(&self, path: impl AsRef<Path>) -> PathBuf {
         self.file.parent().unwrap_or(Path::new("")).join(path)
     }
 
-    /// The file that is read.
+    /// The file.
     pub(crate) fn file(&self) -> &'t Path {
         self.file
     }
 
-    /// Where a span of the text begins.
-    pub(crate) fn place(&self, span: &Range<usize>) -> Place {
+    /// The position where a span begins.
+    pub(crate) fn position(&self, span: &Range<usize>) -> Position {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Place { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
+        Position { line: before.matches('\n').count() + 1, column: before[line_start..].chars().count() + 1 }
     }
 
-    pub(crate) fn error(&mut self, place: Place, message: impl Into<String>) {
-        self.note(Severity::Error, Some(place), message.into());
+    pub(crate) fn error(&mut self, position: Position, message: impl Into<String>) {
+        self.note(Severity::Error, Some(position), message.into());
     }
 
-    pub(crate) fn error_anywhere(&mut self, message: impl Into<String>) {
+    pub(crate) fn error_in_file(&mut self, message: impl Into<String>) {
         self.note(Severity::Error, None, message.into());
     }
 
-    pub(crate) fn warning(&mut self, place: Place, message: impl Into<String>) {
-        self.note(Severity::Warning, Some(place), message.into());
+    pub(crate) fn warning(&mut self, position: Position, message: impl Into<String>) {
+        self.note(Severity::Warning, Some(position), message.into());
     }
 
-    /// A part of the contract whose back end is not built yet: understood, and refused in so many words.
-    pub(crate) fn not_yet(&mut self, place: Place, what: &str) {
-        self.error(place, format!("{what} is not in this version yet: take it out to start"));
+    /// Reports a section that is documented but not implemented.
+    pub(crate) fn not_supported(&mut self, position: Position, what: &str) {
+        self.error(position, format!("{what} is not supported by this version: remove it"));
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -134,11 +134,11 @@ impl<'t> Reading<'t> {
 
     /// All problems, in the order of the file.
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
-        self.problems.sort_by_key(|problem| problem.place);
+        self.problems.sort_by_key(|problem| problem.position);
         self.problems
     }
 
-    fn note(&mut self, severity: Severity, place: Option<Place>, message: String) {
-        self.problems.push(Problem { severity, file: self.file.to_owned(), place, message });
+    fn note(&mut self, severity: Severity, position: Option<Position>, message: String) {
+        self.problems.push(Problem { severity, file: self.file.to_owned(), position, message });
     }
 }

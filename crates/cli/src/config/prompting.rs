@@ -1,27 +1,27 @@
-//! `[models."NAME".prompted]`: how tools are given to a model that only knows text.
+//! `[models."NAME".prompted]`: tools in the prompt, for models without native tool calls.
 
 use toolgate_prompted::{
     AfterCalls, Markerless, Options, Placement, ReasoningTag, Repair, Strictness, Switch, UnknownTool,
 };
 
 use super::nearest::suggestion;
-use super::problem::{Placed, Reading};
+use super::problem::{Located, ReadContext};
 use super::section::{ListForm, Section};
 
-/// Each continuation is a request of its own; a model that needs more needs a higher token limit.
-const MOST_CONTINUATIONS: u32 = 10;
+/// Each continuation is another request; a model that needs more needs a higher token limit.
+const MAX_CONTINUATIONS: u32 = 10;
 
-/// The largest prompt file; a larger one is the wrong file.
-const LARGEST_TEMPLATE_BYTES: u64 = 256 * 1024;
+/// The largest template file; a larger one is not a template.
+const MAX_TEMPLATE_BYTES: u64 = 256 * 1024;
 
-/// Each retry is a request of its own; a model that needs more will not learn it by the next.
-const MOST_RETRIES: u32 = 10;
+/// Each retry is another request; a model that needs more will not succeed.
+const MAX_RETRIES: u32 = 10;
 
-/// What a prompt must have a place for.
-const PROMPT_PLACES: [&str; 2] = ["{tools_list}", "{trigger_signal}"];
+/// The placeholders that a prompt must contain.
+const PROMPT_PLACEHOLDERS: [&str; 2] = ["{tools_list}", "{trigger_signal}"];
 
-/// What the words for a retry must have a place for.
-const RETRY_PLACES: [&str; 1] = ["{error_details}"];
+/// The placeholders that a retry message must contain.
+const RETRY_PLACEHOLDERS: [&str; 1] = ["{error_details}"];
 
 const KEYS: [&str; 15] = [
     "strict",
@@ -41,83 +41,83 @@ const KEYS: [&str; 15] = [
     "nudge",
 ];
 
-/// Reads the table. What is not written, or wrong and reported, is as usual.
-pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) -> Options {
-    section.expect_keys(&KEYS, reading);
-    let usual = Options::default();
+/// Reads the table. A missing or invalid key keeps its default.
+pub(crate) fn read(section: &Section<'_>, context: &mut ReadContext<'_>) -> Options {
+    section.expect_keys(&KEYS, context);
+    let default = Options::default();
     Options {
-        prompt_template: read_template(section, "prompt_template", &PROMPT_PLACES, reading),
+        prompt_template: read_template(section, "prompt_template", &PROMPT_PLACEHOLDERS, context),
         system_placement: choice(
             section,
             "system_placement",
             [("last", Placement::Last), ("first", Placement::First)],
-            reading,
+            context,
         )
-        .unwrap_or(usual.system_placement),
-        reminder: switch(section, "reminder", reading).unwrap_or(usual.reminder),
+        .unwrap_or(default.system_placement),
+        reminder: switch(section, "reminder", context).unwrap_or(default.reminder),
         unknown_tool: choice(
             section,
             "unknown_tool",
             [("fix", UnknownTool::Fix), ("pass", UnknownTool::Pass), ("text", UnknownTool::Text)],
-            reading,
+            context,
         )
-        .unwrap_or(usual.unknown_tool),
+        .unwrap_or(default.unknown_tool),
         after_calls: choice(
             section,
             "after_calls",
             [("stop", AfterCalls::Stop), ("text", AfterCalls::Text)],
-            reading,
+            context,
         )
-        .unwrap_or(usual.after_calls),
+        .unwrap_or(default.after_calls),
         markerless: choice(
             section,
             "markerless",
             [("off", Markerless::Off), ("guarded", Markerless::Guarded)],
-            reading,
+            context,
         )
-        .unwrap_or(usual.markerless),
-        calls_in_fence: switch(section, "calls_in_fence", reading).unwrap_or(usual.calls_in_fence),
-        reasoning_tags: read_tags(section, reading).unwrap_or(usual.reasoning_tags),
-        starts_in_reasoning: switch(section, "starts_in_reasoning", reading)
-            .unwrap_or(usual.starts_in_reasoning),
-        repair: switch(section, "repair", reading).map_or(usual.repair, |repair| match repair {
+        .unwrap_or(default.markerless),
+        calls_in_fence: switch(section, "calls_in_fence", context).unwrap_or(default.calls_in_fence),
+        reasoning_tags: read_tags(section, context).unwrap_or(default.reasoning_tags),
+        starts_in_reasoning: switch(section, "starts_in_reasoning", context)
+            .unwrap_or(default.starts_in_reasoning),
+        repair: switch(section, "repair", context).map_or(default.repair, |repair| match repair {
             Switch::On => Repair::Append,
             Switch::Off => Repair::Off,
         }),
         continuations: section
-            .count("continuations", MOST_CONTINUATIONS, reading)
+            .count("continuations", MAX_CONTINUATIONS, context)
             .and_then(|count| u8::try_from(count.value).ok())
-            .unwrap_or(usual.continuations),
+            .unwrap_or(default.continuations),
         retries: section
-            .count("retries", MOST_RETRIES, reading)
+            .count("retries", MAX_RETRIES, context)
             .and_then(|count| u8::try_from(count.value).ok())
-            .unwrap_or(usual.retries),
-        retry_template: read_template(section, "retry_template", &RETRY_PLACES, reading),
-        nudge: switch(section, "nudge", reading).unwrap_or(usual.nudge),
-        strictness: switch(section, "strict", reading).map_or(usual.strictness, |strict| match strict {
+            .unwrap_or(default.retries),
+        retry_template: read_template(section, "retry_template", &RETRY_PLACEHOLDERS, context),
+        nudge: switch(section, "nudge", context).unwrap_or(default.nudge),
+        strictness: switch(section, "strict", context).map_or(default.strictness, |strict| match strict {
             Switch::On => Strictness::Strict,
             Switch::Off => Strictness::Lenient,
         }),
     }
 }
 
-fn switch(section: &Section<'_>, key: &str, reading: &mut Reading<'_>) -> Option<Switch> {
-    section.flag(key, reading).map(|flag| if flag.value { Switch::On } else { Switch::Off })
+fn switch(section: &Section<'_>, key: &str, context: &mut ReadContext<'_>) -> Option<Switch> {
+    section.flag(key, context).map(|flag| if flag.value { Switch::On } else { Switch::Off })
 }
 
 fn choice<T, const N: usize>(
     section: &Section<'_>,
     key: &str,
     choices: [(&'static str, T); N],
-    reading: &mut Reading<'_>,
+    context: &mut ReadContext<'_>,
 ) -> Option<T> {
     let example = choices.first().map_or("", |(word, _)| *word);
-    let written = section.text(key, example, reading)?;
+    let written = section.text(key, example, context)?;
     let words: Vec<&'static str> = choices.iter().map(|(word, _)| *word).collect();
     let chosen = choices.into_iter().find(|(word, _)| *word == written.value);
     if chosen.is_none() {
         let hint = suggestion(&written.value, words, "choices");
-        reading.error(written.place, format!("`{key}` cannot be `{}`{hint}", written.value));
+        context.error(written.position, format!("unknown value `{}` of `{key}`{hint}", written.value));
     }
     chosen.map(|(_, value)| value)
 }
@@ -125,23 +125,24 @@ fn choice<T, const N: usize>(
 fn read_template(
     section: &Section<'_>,
     key: &str,
-    places: &[&str],
-    reading: &mut Reading<'_>,
+    placeholders: &[&str],
+    context: &mut ReadContext<'_>,
 ) -> Option<String> {
-    let written = section.text(key, "file:prompt.txt", reading)?;
+    let written = section.text(key, "file:prompt.txt", context)?;
     let template = match written.value.strip_prefix("file:") {
         None => Ok(written.value.clone()),
-        Some(path) => read_template_file(&reading.beside_the_file(path)),
+        Some(path) => read_template_file(&context.relative_to_file(path)),
     };
-    let checked =
-        template.and_then(|template| match places.iter().find(|place| !template.contains(**place)) {
+    let checked = template.and_then(|template| {
+        match placeholders.iter().find(|placeholder| !template.contains(**placeholder)) {
             None => Ok(template),
-            Some(place) => Err(format!("the prompt has no {place}: write it where that belongs")),
-        });
+            Some(placeholder) => Err(format!("the template lacks {placeholder}: add it")),
+        }
+    });
     match checked {
         Ok(template) => Some(template),
         Err(why) => {
-            reading.error(written.place, format!("`{key}`: {why}"));
+            context.error(written.position, format!("`{key}`: {why}"));
             None
         }
     }
@@ -153,19 +154,19 @@ fn read_template_file(path: &std::path::Path) -> Result<String, String> {
         format!("cannot read the file {shown} ({cause}): check the path and its permissions")
     };
     let file = path.metadata().map_err(unreadable)?;
-    if !file.is_file() || file.len() > LARGEST_TEMPLATE_BYTES {
-        return Err(format!("{shown} is no prompt: name a text file of at most 256 KiB"));
+    if !file.is_file() || file.len() > MAX_TEMPLATE_BYTES {
+        return Err(format!("{shown} is not a template: use a text file of at most 256 KiB"));
     }
     std::fs::read_to_string(path).map_err(unreadable)
 }
 
-fn read_tags(section: &Section<'_>, reading: &mut Reading<'_>) -> Option<Vec<ReasoningTag>> {
-    let written = section.texts("reasoning_tags", ListForm::Many, reading)?;
-    Some(written.iter().filter_map(|tag| read_tag(tag, reading)).collect())
+fn read_tags(section: &Section<'_>, context: &mut ReadContext<'_>) -> Option<Vec<ReasoningTag>> {
+    let written = section.texts("reasoning_tags", ListForm::Many, context)?;
+    Some(written.iter().filter_map(|tag| read_tag(tag, context)).collect())
 }
 
 /// The closing tag is the opening one with a slash.
-fn read_tag(tag: &Placed<String>, reading: &mut Reading<'_>) -> Option<ReasoningTag> {
+fn read_tag(tag: &Located<String>, context: &mut ReadContext<'_>) -> Option<ReasoningTag> {
     let pairs = [('<', '>'), ('[', ']')];
     let inside = pairs.into_iter().find_map(|(open, close)| {
         let name = tag.value.strip_prefix(open)?.strip_suffix(close)?;
@@ -174,8 +175,8 @@ fn read_tag(tag: &Placed<String>, reading: &mut Reading<'_>) -> Option<Reasoning
     });
     let Some(close) = inside else {
         let problem =
-            format!("\"{}\" is no opening tag: write it as in \"<think>\" or \"[THINK]\"", tag.value);
-        reading.error(tag.place, problem);
+            format!("\"{}\" is not an opening tag: write it like \"<think>\" or \"[THINK]\"", tag.value);
+        context.error(tag.position, problem);
         return None;
     };
     Some(ReasoningTag::new(tag.value.clone(), close))

@@ -1,28 +1,28 @@
-//! From the file as written to the config as used: names are looked up and the whole is checked.
+//! Resolves references between sections and checks the config as a whole.
 
 use toolgate_backend::ModelPattern;
 use toolgate_backend::config::{AgentName, BackendConfig, ModelRoute, Target, UpstreamName, Via};
 
 use super::file::ConfigFile;
-use super::listen::{DEFAULT_LISTEN, refusal_without_keys};
+use super::listen::{DEFAULT_LISTEN, error_without_keys};
 use super::model::{AnsweredBy, ModelEntry};
 use super::nearest::suggestion;
-use super::problem::{Placed, Reading};
+use super::problem::{Located, ReadContext};
 use super::{Config, discover};
 
-/// Looks every name up; None after reporting what is missing.
-pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Config> {
+/// Resolves all references; `None` after reporting a problem.
+pub(crate) fn resolve(file: ConfigFile, context: &mut ReadContext<'_>) -> Option<Config> {
     let names: Vec<&str> = file.upstreams.iter().map(|(name, _)| name.value.as_str()).collect();
     let agents: Vec<&str> = file.agents.iter().map(|agent| agent.name.value.as_str()).collect();
     let routes: Vec<ModelRoute> =
-        file.models.iter().map(|entry| route(entry, &names, &agents, reading)).collect();
-    check_agents(&file, reading);
-    warn_about_idle_upstreams(&file, reading);
-    check_reach(&file, reading);
+        file.models.iter().map(|entry| route(entry, &names, &agents, context)).collect();
+    check_agents(&file, context);
+    warn_about_unused_upstreams(&file, context);
+    check_listen_address(&file, context);
 
-    let names_no_back_end = file.upstreams.is_empty() && file.models.is_empty() && file.agents.is_empty();
-    let backend = if names_no_back_end {
-        discover::back_ends(reading.environment()).0
+    let has_no_back_end = file.upstreams.is_empty() && file.models.is_empty() && file.agents.is_empty();
+    let backend = if has_no_back_end {
+        discover::back_ends(context.environment()).0
     } else {
         BackendConfig {
             upstreams: file.upstreams.into_iter().filter_map(|(_, upstream)| upstream).collect(),
@@ -32,9 +32,9 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
         }
     };
     let store = file.store.or_else(|| {
-        let store = discover::default_store(reading.environment());
+        let store = discover::default_store(context.environment());
         if let Err(why) = &store {
-            reading.error_anywhere(why.clone());
+            context.error_in_file(why.clone());
         }
         store.ok()
     })?;
@@ -49,41 +49,46 @@ pub(crate) fn resolve(file: ConfigFile, reading: &mut Reading<'_>) -> Option<Con
     })
 }
 
-fn route(entry: &ModelEntry, upstreams: &[&str], agents: &[&str], reading: &mut Reading<'_>) -> ModelRoute {
+fn route(
+    entry: &ModelEntry,
+    upstreams: &[&str],
+    agents: &[&str],
+    context: &mut ReadContext<'_>,
+) -> ModelRoute {
     let model = entry.model.as_ref().map(|model| model.value.clone());
     let targets = match &entry.answered_by {
         AnsweredBy::Demo => vec![Target { via: Via::Demo, model: None }],
         AnsweredBy::Upstreams(names) => names
             .iter()
-            .filter(|name| is_known(name, "upstream", upstreams, reading))
+            .filter(|name| is_known(name, "upstream", upstreams, context))
             .map(|name| Target { via: Via::Upstream(UpstreamName::new(&name.value)), model: model.clone() })
             .collect(),
         AnsweredBy::Agent(name) => {
-            is_known(name, "agent", agents, reading);
+            is_known(name, "agent", agents, context);
             vec![Target { via: Via::Agent(AgentName::new(&name.value)), model }]
         }
     };
     ModelRoute { pattern: ModelPattern::new(&entry.pattern.value), targets, tools: entry.tools.clone() }
 }
 
-fn is_known(name: &Placed<String>, kind: &str, known: &[&str], reading: &mut Reading<'_>) -> bool {
+fn is_known(name: &Located<String>, kind: &str, known: &[&str], context: &mut ReadContext<'_>) -> bool {
     let found = known.contains(&name.value.as_str());
     if !found {
         let hint = suggestion(&name.value, known.iter().copied(), &format!("{kind}s"));
-        let problem = format!("no {kind} is called `{0}`: add [{kind}s.{0}]{hint}", name.value);
-        reading.error(name.place, problem);
+        let problem = format!("unknown {kind} `{0}`: add [{kind}s.{0}]{hint}", name.value);
+        context.error(name.position, problem);
     }
     found
 }
 
-/// An agent may think with any model of this gateway but an agent's: those would ask each other for ever.
-fn check_agents(file: &ConfigFile, reading: &mut Reading<'_>) {
+/// An agent may use any model of this gateway except an agent's: agents could call each other in a loop.
+fn check_agents(file: &ConfigFile, context: &mut ReadContext<'_>) {
     for agent in &file.agents {
         let name = &agent.name.value;
         let uses = |entry: &&ModelEntry| matches!(&entry.answered_by, AnsweredBy::Agent(used) if used.value == *name);
         if file.models.iter().find(uses).is_none() {
             let hint = format!("add [models.\"…\"] with `agent = \"{name}\"`");
-            reading.warning(agent.name.place, format!("no model uses [agents.{name}]: {hint}"));
+            context.warning(agent.name.position, format!("no model uses [agents.{name}]: {hint}"));
         }
         let Some(model) = &agent.model else { continue };
         let matches = |entry: &&ModelEntry| ModelPattern::new(&entry.pattern.value).matches(&model.value);
@@ -92,22 +97,22 @@ fn check_agents(file: &ConfigFile, reading: &mut Reading<'_>) {
             None => {
                 let known = file.models.iter().map(|entry| entry.pattern.value.as_str());
                 let hint = suggestion(&model.value, known, "models");
-                let problem = format!("no model is called `{0}`: add [models.\"{0}\"]{hint}", model.value);
-                reading.error(model.place, problem);
+                let problem = format!("unknown model `{0}`: add [models.\"{0}\"]{hint}", model.value);
+                context.error(model.position, problem);
             }
             Some(ModelEntry { answered_by: AnsweredBy::Agent(_), .. }) => {
                 let problem = format!(
-                    "`{}` is answered by an agent: an agent needs a model to think with",
+                    "`{}` is served by an agent: an agent cannot use another agent as its model",
                     model.value
                 );
-                reading.error(model.place, problem);
+                context.error(model.position, problem);
             }
             Some(_) => {}
         }
     }
 }
 
-fn warn_about_idle_upstreams(file: &ConfigFile, reading: &mut Reading<'_>) {
+fn warn_about_unused_upstreams(file: &ConfigFile, context: &mut ReadContext<'_>) {
     let used: Vec<&str> = file
         .models
         .iter()
@@ -120,22 +125,22 @@ fn warn_about_idle_upstreams(file: &ConfigFile, reading: &mut Reading<'_>) {
     for (name, _) in &file.upstreams {
         if !used.contains(&name.value.as_str()) {
             let hint = format!("add [models.\"…\"] with `upstream = \"{}\"`", name.value);
-            reading.warning(name.place, format!("no model uses [upstreams.{}]: {hint}", name.value));
+            context.warning(name.position, format!("no model uses [upstreams.{}]: {hint}", name.value));
         }
     }
 }
 
-fn check_reach(file: &ConfigFile, reading: &mut Reading<'_>) {
+fn check_listen_address(file: &ConfigFile, context: &mut ReadContext<'_>) {
     let Some(listen) = &file.listen else { return };
     if listen.value.ip().is_loopback() {
         return;
     }
     if file.keys.is_empty() {
-        reading.error(listen.place, refusal_without_keys(listen.value));
+        context.error(listen.position, error_without_keys(listen.value));
     } else if file.hosts.is_empty() && listen.value.ip().is_unspecified() {
-        reading.warning(
-            listen.place,
-            "other machines can call this one by its addresses only: to let them use a name, \
+        context.warning(
+            listen.position,
+            "other machines can only use this machine's IP addresses: to allow a name, \
              add `hosts = [\"gate.example.com\"]`",
         );
     }

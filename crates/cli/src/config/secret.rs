@@ -1,22 +1,26 @@
-//! Secrets of the config: a literal, `env:NAME` or `file:PATH`, fetched here and never printed.
+//! Reads secrets of the config: a literal, `env:NAME` or `file:PATH`. They are never printed.
 
 use std::path::Path;
 
 use secrecy::SecretString;
 
-use super::problem::{Placed, Reading};
+use super::problem::{Located, ReadContext};
 use crate::environment::Environment;
 
-/// No key is longer; a larger file is the wrong file.
-const LONGEST_SECRET_BYTES: u64 = 16 * 1024;
+/// No key is longer; a larger file is not a key file.
+const MAX_SECRET_BYTES: u64 = 16 * 1024;
 
-/// Fetches the secret a value names. Reports why it cannot, without repeating what may be the secret.
-pub(crate) fn fetch(key: &str, value: &Placed<String>, reading: &mut Reading<'_>) -> Option<SecretString> {
+/// Reads the secret that a value refers to. Errors never contain the value, which may be the secret.
+pub(crate) fn fetch(
+    key: &str,
+    value: &Located<String>,
+    context: &mut ReadContext<'_>,
+) -> Option<SecretString> {
     let fetched = if let Some(name) = value.value.strip_prefix("env:") {
-        from_variable(name, reading.environment())
+        from_variable(name, context.environment())
     } else if let Some(path) = value.value.strip_prefix("file:") {
-        let path = reading.beside_the_file(path);
-        warn_when_everybody_reads(&path, value, reading);
+        let path = context.relative_to_file(path);
+        warn_if_world_readable(&path, value, context);
         from_file(&path)
     } else {
         Ok(value.value.clone())
@@ -25,7 +29,7 @@ pub(crate) fn fetch(key: &str, value: &Placed<String>, reading: &mut Reading<'_>
     match checked {
         Ok(secret) => Some(SecretString::from(secret)),
         Err(why) => {
-            reading.error(value.place, format!("`{key}`: {why}"));
+            context.error(value.position, format!("`{key}`: {why}"));
             None
         }
     }
@@ -35,10 +39,12 @@ fn from_variable(name: &str, environment: &Environment) -> Result<String, String
     let is_name =
         !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     if !is_name {
-        return Err("`env:` must be followed by a variable's name, as in \"env:OPENAI_API_KEY\"".to_owned());
+        return Err(
+            "`env:` must be followed by the name of a variable, as in \"env:OPENAI_API_KEY\"".to_owned()
+        );
     }
     environment.variable(name).ok_or_else(|| {
-        format!("the environment variable {name} is not set or empty: export it before starting, or use \"file:PATH\"")
+        format!("the environment variable {name} is not set: export it before starting, or use \"file:PATH\"")
     })
 }
 
@@ -47,8 +53,8 @@ fn from_file(path: &Path) -> Result<String, String> {
     let size = path.metadata().map_err(|cause| {
         format!("cannot read the file {shown} ({cause}): check the path and its permissions")
     })?;
-    if size.is_dir() || size.len() > LONGEST_SECRET_BYTES {
-        return Err(format!("{shown} is not a key file: name a file that holds the key and nothing else"));
+    if size.is_dir() || size.len() > MAX_SECRET_BYTES {
+        return Err(format!("{shown} is not a key file: it must contain only the key"));
     }
     let text = std::fs::read_to_string(path).map_err(|cause| {
         format!("cannot read the file {shown} ({cause}): check the path and its permissions")
@@ -59,42 +65,40 @@ fn from_file(path: &Path) -> Result<String, String> {
 fn fits_a_header(secret: String, written: &str) -> Result<String, String> {
     if secret.is_empty() {
         return Err(match written {
-            "" => {
-                "it is empty: write the key, \"env:NAME\" or \"file:PATH\", or leave the line out".to_owned()
-            }
-            source => format!("{source} is empty: put the key there"),
+            "" => "it is empty: write the key, \"env:NAME\" or \"file:PATH\", or remove the line".to_owned(),
+            source => format!("{source} is empty: write the key to it"),
         });
     }
     if secret.chars().all(|letter| letter.is_ascii_graphic() || letter == ' ') {
         return Ok(secret);
     }
-    Err("the value has a line break or a letter that HTTP headers cannot carry: check that it was copied whole".to_owned())
+    Err("the value contains a character that HTTP headers cannot carry, such as a line break: check that it was copied correctly".to_owned())
 }
 
-/// Warns about a file that any user of the machine may read.
+/// Warns about a file that every user of the machine can read.
 #[cfg(unix)]
-fn warn_when_everybody_reads(path: &Path, value: &Placed<String>, reading: &mut Reading<'_>) {
-    if everybody_reads(path) {
+fn warn_if_world_readable(path: &Path, value: &Located<String>, context: &mut ReadContext<'_>) {
+    if is_world_readable(path) {
         let shown = path.display();
-        reading.warning(
-            value.place,
+        context.warning(
+            value.position,
             format!("every user of this machine can read {shown}: run `chmod 600 {shown}`"),
         );
     }
 }
 
-/// Whether any user of the machine may read a file.
+/// Whether every user of the machine can read a file.
 #[cfg(unix)]
-pub(crate) fn everybody_reads(path: &Path) -> bool {
+pub(crate) fn is_world_readable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
 }
 
 #[cfg(not(unix))]
-fn warn_when_everybody_reads(_: &Path, _: &Placed<String>, _: &mut Reading<'_>) {}
+fn warn_if_world_readable(_: &Path, _: &Located<String>, _: &mut ReadContext<'_>) {}
 
-/// Other systems have no such permission bits.
+/// Other systems have no permission bits.
 #[cfg(not(unix))]
-pub(crate) fn everybody_reads(_: &Path) -> bool {
+pub(crate) fn is_world_readable(_: &Path) -> bool {
     false
 }

@@ -1,25 +1,26 @@
-//! Sizes as people write them: `512KiB`, `32MiB`.
+//! Parses sizes: `512KiB`, `32MiB`.
 
 const KIB: usize = 1024;
 
-/// More than one request may take of a machine's memory.
-const LARGEST: usize = KIB * KIB * KIB;
+/// More memory than one request should take.
+const MAX_SIZE: usize = KIB * KIB * KIB;
 
-/// Reads a whole number and its unit as a number of bytes; the error says how to write it.
+/// Parses a whole number and its unit into bytes. The error says what to write.
 pub(crate) fn parse_size(text: &str) -> Result<usize, &'static str> {
     const FORM: &str = "write a whole number and a unit: \"512KiB\", \"32MiB\" or \"1GiB\"";
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let number: usize = number.parse().map_err(|_| FORM)?;
     let bytes_per_unit = match unit {
+        "B" => 1,
         "KiB" => KIB,
         "MiB" => KIB * KIB,
         "GiB" => KIB * KIB * KIB,
         _ => return Err(FORM),
     };
     match number.checked_mul(bytes_per_unit) {
-        Some(0) => Err("it must be larger than zero"),
-        Some(bytes) if bytes <= LARGEST => Ok(bytes),
+        Some(0) => Err("it must be greater than zero"),
+        Some(bytes) if bytes <= MAX_SIZE => Ok(bytes),
         _ => Err("it may be at most 1GiB"),
     }
 }
@@ -29,8 +30,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_unit_is_read() {
-        for (text, bytes) in [("1KiB", 1024), ("512KiB", 524_288), ("32MiB", 33_554_432), ("1GiB", LARGEST)] {
+    fn every_unit_is_parsed() {
+        for (text, bytes) in [("1KiB", 1024), ("512KiB", 524_288), ("32MiB", 33_554_432), ("1GiB", MAX_SIZE)]
+        {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
     }

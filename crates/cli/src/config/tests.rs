@@ -1,4 +1,4 @@
-//! Config files, good and bad, and exactly what is said about each.
+//! Config files, valid and invalid, with the exact messages about each.
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them when it records a message")]
 
 use std::path::Path;
@@ -19,24 +19,24 @@ fn fixed(variables: &[(&str, &str)]) -> Environment {
     Environment::Fixed(variables.iter().map(owned).collect())
 }
 
-fn load_text(text: &str) -> Result<Loaded, Refused> {
+fn load_text(text: &str) -> Result<Loaded, ConfigErrors> {
     load_in(tempfile::tempdir().unwrap().path(), text)
 }
 
-pub(super) fn load_in(folder: &Path, text: &str) -> Result<Loaded, Refused> {
+pub(super) fn load_in(folder: &Path, text: &str) -> Result<Loaded, ConfigErrors> {
     let path = folder.join(FILE_NAME);
     std::fs::write(&path, text).unwrap();
     load(Some(&path), None, &environment())
 }
 
-/// What is said about a file, with its folder left out.
+/// Compares the messages about a file, without the path of its folder.
 pub(super) fn check(text: &str, expected: &Expect) {
     let folder = tempfile::tempdir().unwrap();
-    let said = match load_in(folder.path(), text) {
+    let messages = match load_in(folder.path(), text) {
         Ok(loaded) => loaded.warnings.iter().map(|warning| warning.to_string() + "\n").collect(),
-        Err(refused) => format!("{refused}\n"),
+        Err(errors) => format!("{errors}\n"),
     };
-    expected.assert_eq(&said.replace(&format!("{}/", folder.path().display()), ""));
+    expected.assert_eq(&messages.replace(&format!("{}/", folder.path().display()), ""));
 }
 
 pub(super) const OPENAI: &str = r#"
@@ -47,7 +47,7 @@ api_key = "env:A_KEY"
 "#;
 
 #[test]
-fn the_ten_line_config_is_read_whole() {
+fn every_basic_section_is_read() {
     let text = format!(
         r#"
 listen = "127.0.0.1:0"
@@ -76,7 +76,7 @@ sha256 = "{}"
 "#,
         "ab".repeat(32)
     );
-    let Ok(Loaded { config, warnings, .. }) = load_text(&text) else { panic!("refused") };
+    let Ok(Loaded { config, warnings, .. }) = load_text(&text) else { panic!("the config has errors") };
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!(config.listen.to_string(), "127.0.0.1:0");
     assert_eq!(config.hosts, ["gate.lan", "gate.lan:8080"]);
@@ -101,17 +101,17 @@ sha256 = "{}"
 }
 
 #[test]
-fn the_example_config_is_good() {
+fn the_example_config_is_valid() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../toolgate.example.toml");
     let variables = [("HOME", "/h"), (ANTHROPIC_KEY, "a"), (OPENAI_KEY, "b")];
-    let loaded = load(Some(&path), None, &fixed(&variables)).map_err(|refused| refused.to_string()).unwrap();
+    let loaded = load(Some(&path), None, &fixed(&variables)).map_err(|errors| errors.to_string()).unwrap();
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
     assert_eq!(loaded.config.backend.models.len(), 5);
 }
 
 #[test]
-fn a_file_that_names_no_back_end_finds_them_itself() {
-    let loaded = load_text("listen = \"127.0.0.1:1\"").map_err(|refused| refused.to_string()).unwrap();
+fn a_file_without_back_ends_uses_the_built_in_ones() {
+    let loaded = load_text("listen = \"127.0.0.1:1\"").map_err(|errors| errors.to_string()).unwrap();
     assert_eq!(loaded.config.backend.models[0].pattern.as_str(), "demo");
     assert_eq!(
         loaded.config.store,
@@ -120,13 +120,13 @@ fn a_file_that_names_no_back_end_finds_them_itself() {
 }
 
 #[test]
-fn unknown_keys_are_named_with_the_nearest_known_one() {
+fn unknown_keys_are_reported_with_the_nearest_known_key() {
     check(
         &format!("lisen = 1\nport = 1\n{}", OPENAI.replace("base_url", "base_ulr")),
         &expect![[r#"
             toolgate.toml:1:1: unknown key `lisen`; did you mean `listen`?
-            toolgate.toml:2:1: unknown key `port`; the keys known here are `listen`, `store`, `hosts`, `limits`, `upstreams`, `agents`, `models`, `mcp`, `approvals` and `keys`
-            toolgate.toml:4:12: [upstreams.openai] lacks a key: add `base_url = "https://api.openai.com/v1"`
+            toolgate.toml:2:1: unknown key `port`; the keys here are `listen`, `store`, `hosts`, `limits`, `upstreams`, `agents`, `models`, `mcp`, `approvals` and `keys`
+            toolgate.toml:4:12: [upstreams.openai] lacks a required key: add `base_url = "https://api.openai.com/v1"`
             toolgate.toml:6:1: unknown key `base_ulr` in [upstreams.openai]; did you mean `base_url`?
             4 errors: nothing was started
         "#]],
@@ -134,7 +134,7 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
 }
 
 #[test]
-fn wrong_types_say_what_is_wanted() {
+fn wrong_types_are_reported_with_the_expected_type() {
     check(
         "listen = 8787\nhosts = \"x\"\nkeys = 1\nstore = true\n[upstreams]\nopenai = \"x\"\n[models.x]\nupstream = [1]\ndemo = 1\n[models.y]\ndemo = 1",
         &expect![[r#"
@@ -143,7 +143,7 @@ fn wrong_types_say_what_is_wanted() {
             toolgate.toml:3:8: `keys` must be a list of tables, each written [[keys]], not a number
             toolgate.toml:4:9: `store` must be a string, such as "sqlite:toolgate.db", not true or false
             toolgate.toml:6:10: `openai` must be a table, written [upstreams.openai], not a string
-            toolgate.toml:7:9: [models.x] has `upstream` and `demo`: keep one of them
+            toolgate.toml:7:9: [models.x] has `upstream` and `demo`: remove all but one
             toolgate.toml:11:8: `demo` must be true or false, not a number
             7 errors: nothing was started
         "#]],
@@ -151,7 +151,7 @@ fn wrong_types_say_what_is_wanted() {
 }
 
 #[test]
-fn values_that_make_no_sense_are_refused() {
+fn invalid_values_are_reported() {
     check(
         r#"
 listen = "8787"
@@ -172,28 +172,28 @@ headers = { host = "x", "a b" = "x" }
 [upstreams.d]
 "#,
         &expect![[r#"
-            toolgate.toml:2:10: "8787" is no address to listen on: write an IP address and a port, such as "127.0.0.1:8787"
-            toolgate.toml:3:9: `store`: Postgres is not built in yet; use `sqlite:path/to/file.db` for now
-            toolgate.toml:4:10: "https://gate.lan/" is no host name: write it as in "gate.example.com", without https:// or a path
-            toolgate.toml:6:11: no dialect is called `openai`; did you mean `openai-chat`?
-            toolgate.toml:7:12: `base_url` is not a URL: write it as in "https://api.openai.com/v1"
-            toolgate.toml:9:11: no dialect is called `openai-caht`; did you mean `openai-chat`?
-            toolgate.toml:10:12: `base_url` holds a user name or password: put the key into `api_key` instead
+            toolgate.toml:2:10: "8787" is not an address to listen on: write an IP address and a port, such as "127.0.0.1:8787"
+            toolgate.toml:3:9: `store`: Postgres is not supported; use `sqlite:path/to/file.db`
+            toolgate.toml:4:10: "https://gate.lan/" is not a host name: write "gate.example.com", without https:// or a path
+            toolgate.toml:6:11: unknown dialect `openai`; did you mean `openai-chat`?
+            toolgate.toml:7:12: `base_url` is not a URL: write it like "https://api.openai.com/v1"
+            toolgate.toml:9:11: unknown dialect `openai-caht`; did you mean `openai-chat`?
+            toolgate.toml:10:12: `base_url` contains a user name or password: write the key to `api_key` instead
             toolgate.toml:11:11: `retries` must be a whole number from 0 to 10, not 11
-            toolgate.toml:14:12: `base_url` is everything before `/chat/completions`: leave that part off
+            toolgate.toml:14:12: `base_url` must not include `/chat/completions`: remove it
             toolgate.toml:15:24: `connect` is "3": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
             toolgate.toml:15:29: unknown key `idel` in [upstreams.c.timeouts]; did you mean `idle`?
-            toolgate.toml:16:13: `host` is set for each request and cannot be fixed: take it out
-            toolgate.toml:16:25: `a b` is no header name: use letters, digits and `-`
-            toolgate.toml:17:12: [upstreams.d] lacks a key: add `dialect = "openai-chat"`
-            toolgate.toml:17:12: [upstreams.d] lacks a key: add `base_url = "https://api.openai.com/v1"`
+            toolgate.toml:16:13: `host` is different for each request: remove it
+            toolgate.toml:16:25: `a b` is not a header name: use letters, digits and `-`
+            toolgate.toml:17:12: [upstreams.d] lacks a required key: add `dialect = "openai-chat"`
+            toolgate.toml:17:12: [upstreams.d] lacks a required key: add `base_url = "https://api.openai.com/v1"`
             15 errors: nothing was started
         "#]],
     );
 }
 
 #[test]
-fn secrets_that_cannot_be_fetched_are_named_and_never_shown() {
+fn secrets_that_cannot_be_read_are_reported_and_never_shown() {
     check(
         r#"
 [upstreams.a]
@@ -223,19 +223,19 @@ name = "alice"
 sha256 = "sk-secret"
 "#,
         &expect![[r#"
-            toolgate.toml:5:11: `api_key`: the environment variable MISSING is not set or empty: export it before starting, or use "file:PATH"
-            toolgate.toml:9:11: `api_key`: `env:` must be followed by a variable's name, as in "env:OPENAI_API_KEY"
+            toolgate.toml:5:11: `api_key`: the environment variable MISSING is not set: export it before starting, or use "file:PATH"
+            toolgate.toml:9:11: `api_key`: `env:` must be followed by the name of a variable, as in "env:OPENAI_API_KEY"
             toolgate.toml:13:11: `api_key`: cannot read the file /nowhere/key (No such file or directory (os error 2)): check the path and its permissions
-            toolgate.toml:17:11: `api_key`: the value has a line break or a letter that HTTP headers cannot carry: check that it was copied whole
-            toolgate.toml:21:11: `api_key`: the environment variable EMPTY is not set or empty: export it before starting, or use "file:PATH"
-            toolgate.toml:26:10: `sha256` must be 64 hexadecimal digits, the hash and not the key: `toolgate keys new NAME` prints it
+            toolgate.toml:17:11: `api_key`: the value contains a character that HTTP headers cannot carry, such as a line break: check that it was copied correctly
+            toolgate.toml:21:11: `api_key`: the environment variable EMPTY is not set: export it before starting, or use "file:PATH"
+            toolgate.toml:26:10: `sha256` must be 64 hexadecimal digits: the hash that `toolgate keys new NAME` prints, not the key
             6 errors: nothing was started
         "#]],
     );
 }
 
 #[test]
-fn models_must_name_who_answers() {
+fn models_need_exactly_one_back_end() {
     check(
         &format!(
             r#"{OPENAI}
@@ -260,21 +260,21 @@ tools = "promptd"
 "#
         ),
         &expect![[r#"
-            toolgate.toml:7:9: [models.a] says nobody answers: add `upstream = "NAME"` or `demo = true`
-            toolgate.toml:9:12: no upstream is called `openia`: add [upstreams.openia]; did you mean `openai`?
-            toolgate.toml:10:9: [models.c] has `upstream` and `demo`: keep one of them
-            toolgate.toml:14:8: `demo = false` says nothing: write `demo = true`, or take the model out
-            toolgate.toml:17:9: the demo model has no other name: take `model` out
-            toolgate.toml:18:9: `upstream` of [models.f] is an empty list: name at least one
-            toolgate.toml:21:9: no agent is called `nobody`: add [agents.nobody]; there are no agents
-            toolgate.toml:24:9: `tools` cannot be `promptd`; did you mean `prompted`?
+            toolgate.toml:7:9: [models.a] has no back end: add `upstream = "NAME"`, `agent = "NAME"` or `demo = true`
+            toolgate.toml:9:12: unknown upstream `openia`: add [upstreams.openia]; did you mean `openai`?
+            toolgate.toml:10:9: [models.c] has `upstream` and `demo`: remove all but one
+            toolgate.toml:14:8: `demo = false` has no meaning: write `demo = true`, or remove the model
+            toolgate.toml:17:9: the demo model has no other name: remove `model`
+            toolgate.toml:18:9: `upstream` of [models.f] is an empty list: add at least one name
+            toolgate.toml:21:9: unknown agent `nobody`: add [agents.nobody]; there are no agents
+            toolgate.toml:24:9: unknown value `promptd` of `tools`; did you mean `prompted`?
             8 errors: nothing was started
         "#]],
     );
 }
 
 #[test]
-fn what_is_not_built_yet_is_understood_and_refused() {
+fn unsupported_sections_are_checked_and_refused() {
     check(
         &format!(
             r#"{OPENAI}
@@ -285,24 +285,26 @@ models = ["gpt-4o-mini"]
 "#
         ),
         &expect![[r#"
-            toolgate.toml:7:6: [mcp.everything] is not in this version yet: take it out to start
+            toolgate.toml:7:6: [mcp.everything] is not supported by this version: remove it
             1 error: nothing was started
         "#]],
     );
 }
 
 #[test]
-fn rules_of_approvals_are_read() {
+fn approval_rules_are_read() {
     let text = r#"
 store = "memory"
 [approvals]
 timeout = "2m"
 rules = ["allow Bash(git status:*)", "deny Read(**/.env)", "ask *"]
 "#;
-    let Ok(Loaded { config, warnings, .. }) = load_text(text) else { panic!("refused") };
+    let Ok(Loaded { config, warnings, .. }) = load_text(text) else { panic!("the config has errors") };
     assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Duration::from_mins(2), 3));
-    let Ok(Loaded { config, .. }) = load_text("store = \"memory\"\n") else { panic!("refused") };
+    let Ok(Loaded { config, .. }) = load_text("store = \"memory\"\n") else {
+        panic!("the config has errors")
+    };
     assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Duration::from_mins(10), 0));
 }
 
@@ -316,7 +318,7 @@ ping = "500ms"
 commit = "1s"
 shutdown_grace = "2m"
 "#;
-    let Ok(Loaded { config, warnings, .. }) = load_text(text) else { panic!("refused") };
+    let Ok(Loaded { config, warnings, .. }) = load_text(text) else { panic!("the config has errors") };
     assert!(warnings.is_empty(), "{warnings:?}");
     let limits = config.limits;
     assert_eq!(limits.body_bytes, 1024 * 1024);
@@ -324,20 +326,22 @@ shutdown_grace = "2m"
         (limits.ping_every, limits.commit_after, limits.shutdown_grace),
         (Duration::from_millis(500), Duration::from_secs(1), Duration::from_mins(2))
     );
-    let Ok(Loaded { config, .. }) = load_text("store = \"memory\"\n[limits]\n") else { panic!("refused") };
+    let Ok(Loaded { config, .. }) = load_text("store = \"memory\"\n[limits]\n") else {
+        panic!("the config has errors")
+    };
     assert_eq!(config.limits, Limits::default());
 }
 
 #[test]
-fn mistakes_in_limits_are_reported_with_line_and_nearest_key() {
+fn errors_in_limits_are_reported_with_line_and_nearest_key() {
     check(
         "[limits]\nbody = \"32MB\"\nping = 15\ncommit = \"0s\"\nshutdown = \"20s\"\nport = 1\n",
         &expect![[r#"
             toolgate.toml:2:8: `body` is "32MB": write a whole number and a unit: "512KiB", "32MiB" or "1GiB"
             toolgate.toml:3:8: `ping` must be a string, such as "30s", not a number
-            toolgate.toml:4:10: `commit` is "0s": it must be longer than zero
+            toolgate.toml:4:10: `commit` is "0s": it must be greater than zero
             toolgate.toml:5:1: unknown key `shutdown` in [limits]; did you mean `shutdown_grace`?
-            toolgate.toml:6:1: unknown key `port` in [limits]; the keys known here are `body`, `ping`, `commit` and `shutdown_grace`
+            toolgate.toml:6:1: unknown key `port` in [limits]; the keys here are `body`, `ping`, `commit` and `shutdown_grace`
             5 errors: nothing was started
         "#]],
     );
@@ -351,7 +355,7 @@ fn mistakes_in_limits_are_reported_with_line_and_nearest_key() {
 }
 
 #[test]
-fn mistakes_in_rules_are_found_where_they_stand() {
+fn errors_in_approval_rules_are_reported() {
     check(
         r#"
 [approvals]
@@ -380,14 +384,14 @@ rules = [
             toolgate.toml:11:3: the rule "deny Read(../x)": `../x` of `Read`: a rule's path must not contain `..`: write the folder it leads to
             toolgate.toml:12:3: the rule "allow WebFetch(example.com)": `example.com` of `WebFetch`: expected a host, as in `domain:example.com` or `domain:*.example.com`
             toolgate.toml:13:3: the rule "allow Bash(ls": the parenthesis is not closed: write `allow Bash(ls)`
-            toolgate.toml:14:3: `rules` must hold strings only, not a number
+            toolgate.toml:14:3: `rules` must contain only strings, not a number
             11 errors: nothing was started
         "#]],
     );
 }
 
 #[test]
-fn mistakes_of_agents_are_told_with_their_lines() {
+fn errors_in_agents_are_reported() {
     check(
         r#"
 [agents.claude]
@@ -414,25 +418,25 @@ agent = "claude"
 agent = "claud"
 "#,
         &expect![[r#"
-            toolgate.toml:4:9: `claude-code` is answered by an agent: an agent needs a model to think with
-            toolgate.toml:5:9: `tools` is a list, "default" or []: write ["Read"]
-            toolgate.toml:6:10: `system` is "replace" or "append", not "instead"
-            toolgate.toml:7:11: `workdir`: there is no folder /no/such/folder: make it, or name another
-            toolgate.toml:8:8: `warm` is more than `max`, which is 2: lower one or raise the other
+            toolgate.toml:4:9: `claude-code` is served by an agent: an agent cannot use another agent as its model
+            toolgate.toml:5:9: `tools` must be a list, "default" or []: write ["Read"]
+            toolgate.toml:6:10: `system` must be "replace" or "append", not "instead"
+            toolgate.toml:7:11: `workdir`: there is no folder /no/such/folder: create it, or choose another
+            toolgate.toml:8:8: `warm` is greater than `max` (2): lower `warm` or raise `max`
             toolgate.toml:10:8: `hold` is "soon": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
-            toolgate.toml:11:1: unknown key `prompt` in [agents.claude]; the keys known here are `command`, `env`, `model`, `tools`, `system`, `max_turns`, `max_budget_usd`, `workdir`, `warm`, `max` and `hold`
-            toolgate.toml:14:9: no model is called `missing`: add [models."missing"]; the models are `claude-code` and `x`
-            toolgate.toml:15:7: `max = 0` lets no agent process live: write 1 or more
+            toolgate.toml:11:1: unknown key `prompt` in [agents.claude]; the keys here are `command`, `env`, `model`, `tools`, `system`, `max_turns`, `max_budget_usd`, `workdir`, `warm`, `max` and `hold`
+            toolgate.toml:14:9: unknown model `missing`: add [models."missing"]; the models are `claude-code` and `x`
+            toolgate.toml:15:7: `max = 0` allows no agent process: write 1 or more
             toolgate.toml:16:18: `max_budget_usd` must be a number above 0, not -0.5
             toolgate.toml:19:18: `max_budget_usd` must be a number above 0, not a string
-            toolgate.toml:23:9: no agent is called `claud`: add [agents.claud]; did you mean `claude`?
+            toolgate.toml:23:9: unknown agent `claud`: add [agents.claud]; did you mean `claude`?
             12 errors: nothing was started
         "#]],
     );
 }
 
 #[test]
-fn mistakes_in_sections_of_later_are_found_too() {
+fn errors_in_unsupported_sections_are_reported() {
     check(
         r#"
 [agents.claude]
@@ -444,35 +448,35 @@ transport = "http"
 transport = "sse"
 "#,
         &expect![[r#"
-            toolgate.toml:2:9: [agents.claude] lacks a key: add `command = "claude"`
-            toolgate.toml:3:9: `tools` is a list, "default" or []: write ["Read"]
+            toolgate.toml:2:9: [agents.claude] lacks a required key: add `command = "claude"`
+            toolgate.toml:3:9: `tools` must be a list, "default" or []: write ["Read"]
             toolgate.toml:4:8: `hold` is "soon": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
-            toolgate.toml:5:6: [mcp.a] is not in this version yet: take it out to start
-            toolgate.toml:6:13: no transport is called `http`; the transports are `stdio`, `streamable-http` and `sse`
-            toolgate.toml:7:6: [mcp.b] lacks a key: add `url = "https://tools.example.com/mcp"`
-            toolgate.toml:7:6: [mcp.b] is not in this version yet: take it out to start
+            toolgate.toml:5:6: [mcp.a] is not supported by this version: remove it
+            toolgate.toml:6:13: unknown transport `http`; the transports are `stdio`, `streamable-http` and `sse`
+            toolgate.toml:7:6: [mcp.b] lacks a required key: add `url = "https://tools.example.com/mcp"`
+            toolgate.toml:7:6: [mcp.b] is not supported by this version: remove it
             7 errors: nothing was started
         "#]],
     );
 }
 
 #[test]
-fn the_same_thing_twice_is_an_error() {
+fn duplicates_are_errors() {
     let hash = "ab".repeat(32);
     check(
         "listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"",
         &expect![[r#"
-            toolgate.toml:2:1: `listen` is written twice: keep one of the two
+            toolgate.toml:2:1: `listen` is defined twice: remove one
             1 error: nothing was started
         "#]],
     );
     check(
         &format!("{OPENAI}{OPENAI}"),
         &expect![[r#"
-            toolgate.toml:7:12: `openai` is written twice: keep one of the two
-            toolgate.toml:8:1: `dialect` is written twice: keep one of the two
-            toolgate.toml:9:1: `base_url` is written twice: keep one of the two
-            toolgate.toml:10:1: `api_key` is written twice: keep one of the two
+            toolgate.toml:7:12: `openai` is defined twice: remove one
+            toolgate.toml:8:1: `dialect` is defined twice: remove one
+            toolgate.toml:9:1: `base_url` is defined twice: remove one
+            toolgate.toml:10:1: `api_key` is defined twice: remove one
             4 errors: nothing was started
         "#]],
     );
@@ -484,15 +488,15 @@ fn the_same_thing_twice_is_an_error() {
         &expect![[r#"
             toolgate.toml:6:1: two [[keys]] have the same sha256 (`a`): change or remove one
             toolgate.toml:8:1: two [[keys]] have the same name (`a`): change or remove one
-            toolgate.toml:10:1: [[keys]] lacks a key: add `name = "alice"`
-            toolgate.toml:10:1: [[keys]] lacks a key: add `sha256 = "…"`
+            toolgate.toml:10:1: [[keys]] lacks a required key: add `name = "alice"`
+            toolgate.toml:10:1: [[keys]] lacks a required key: add `sha256 = "…"`
             4 errors: nothing was started
         "#]],
     );
 }
 
 #[test]
-fn what_is_no_toml_is_pointed_at() {
+fn toml_syntax_errors_are_reported() {
     check(
         "listen = \n[upstreams",
         &expect![[r#"
@@ -504,27 +508,27 @@ fn what_is_no_toml_is_pointed_at() {
 }
 
 #[test]
-fn an_open_door_is_refused() {
+fn a_public_address_without_keys_is_refused() {
     check(
         "listen = \"0.0.0.0:8787\"",
         &expect![[r#"
-        toolgate.toml:1:10: 0.0.0.0:8787 can be reached from other machines and there are no keys, so anybody could use your models: listen on 127.0.0.1, or make a key with `toolgate keys new NAME` and add it to the config
-        1 error: nothing was started
-    "#]],
+            toolgate.toml:1:10: 0.0.0.0:8787 is reachable from other machines and there are no keys, so anybody could use your models: listen on 127.0.0.1, or create a key with `toolgate keys new NAME` and add it to the config
+            1 error: nothing was started
+        "#]],
     );
     check(
         &format!("listen = \"0.0.0.0:8787\"\n[[keys]]\nname = \"a\"\nsha256 = \"{}\"", "ab".repeat(32)),
         &expect![[r#"
-            toolgate.toml:1:10: warning: other machines can call this one by its addresses only: to let them use a name, add `hosts = ["gate.example.com"]`
+            toolgate.toml:1:10: warning: other machines can only use this machine's IP addresses: to allow a name, add `hosts = ["gate.example.com"]`
         "#]],
     );
     let everywhere = Some("0.0.0.0:1".parse().unwrap());
-    let refused = load(None, everywhere, &environment()).err().unwrap().to_string();
-    assert!(refused.starts_with("--listen: 0.0.0.0:1 can be reached from other machines"), "{refused}");
+    let errors = load(None, everywhere, &environment()).err().unwrap().to_string();
+    assert!(errors.starts_with("--listen: 0.0.0.0:1 is reachable from other machines"), "{errors}");
 }
 
 #[test]
-fn an_upstream_no_model_uses_is_worth_a_warning() {
+fn an_unused_upstream_is_a_warning() {
     check(
         OPENAI,
         &expect![[r#"
@@ -535,7 +539,7 @@ fn an_upstream_no_model_uses_is_worth_a_warning() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_file_everybody_can_read_is_worth_a_warning() {
+fn a_world_readable_key_file_is_a_warning() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join(FILE_NAME);
@@ -545,8 +549,7 @@ fn a_key_file_everybody_can_read_is_worth_a_warning() {
         .unwrap();
     let warnings_with_mode = |mode| {
         std::fs::set_permissions(&key, PermissionsExt::from_mode(mode)).unwrap();
-        let loaded =
-            load(Some(&config), None, &environment()).map_err(|refused| refused.to_string()).unwrap();
+        let loaded = load(Some(&config), None, &environment()).map_err(|errors| errors.to_string()).unwrap();
         assert_eq!(
             loaded.config.backend.upstreams[0].api_key.as_ref().unwrap().expose_secret(),
             "sk-from-file"
@@ -559,19 +562,19 @@ fn a_key_file_everybody_can_read_is_worth_a_warning() {
 }
 
 #[test]
-fn a_named_file_that_is_not_there_is_an_error() {
-    let refused = load(Some(Path::new("/nowhere/x.toml")), None, &environment()).err().unwrap().to_string();
-    assert!(refused.starts_with("/nowhere/x.toml: cannot read the config"), "{refused}");
+fn a_missing_config_file_is_an_error() {
+    let errors = load(Some(Path::new("/nowhere/x.toml")), None, &environment()).err().unwrap().to_string();
+    assert!(errors.starts_with("/nowhere/x.toml: cannot read the config"), "{errors}");
 }
 
 #[test]
-fn keys_in_the_environment_become_hosts() {
+fn hosts_with_a_key_in_the_environment_are_used() {
     let variables = [("HOME", "/h"), (ANTHROPIC_KEY, "sk-a\n"), (OPENAI_KEY, "not a\nkey")];
     let (config, warnings) = discover::config(&fixed(&variables)).map_err(|why| why.to_string()).unwrap();
     let models: Vec<&str> = config.backend.models.iter().map(|route| route.pattern.as_str()).collect();
     assert_eq!(models, ["demo", "claude-*"]);
     assert_eq!(
         warnings[0].to_string(),
-        "environment: warning: OPENAI_API_KEY is not a key: check that it was copied whole"
+        "environment: warning: OPENAI_API_KEY is not a valid key: check that it was copied completely"
     );
 }

@@ -1,8 +1,8 @@
-//! `toolgate import toolify FILE`: the config of another gateway, said in ours.
+//! `toolgate import toolify FILE`: converts the config of another gateway.
 //!
 //! ```text
-//!  config.yaml ─ yaml ─▶ toolify ─▶ write ─▶ toolgate.toml, with a comment on whatever has no equivalent
-//!                 └── every problem, with its line ──▶ NotImported
+//!  config.yaml ─ yaml ─▶ toolify ─▶ write ─▶ toolgate.toml, with comments on what has no equivalent
+//!                 └── every problem, with its line ──▶ ImportErrors
 //! ```
 
 mod toolify;
@@ -16,18 +16,18 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::config::problem::{Problem, Reading};
-use crate::config::{self};
+use crate::config;
+use crate::config::problem::{Problem, ReadContext};
 use crate::environment::Environment;
 
-/// The largest file that is read; a larger one is the wrong file.
-const LARGEST_BYTES: u64 = 1024 * 1024;
+/// The largest file that is read; a larger one is not a config.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Every problem of a file that cannot be imported, one a line.
+/// All errors of a file that cannot be imported, one per line.
 #[derive(Debug)]
-pub(crate) struct NotImported(Vec<Problem>);
+pub(crate) struct ImportErrors(Vec<Problem>);
 
-impl fmt::Display for NotImported {
+impl fmt::Display for ImportErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for problem in &self.0 {
             writeln!(f, "{problem}")?;
@@ -39,9 +39,9 @@ impl fmt::Display for NotImported {
     }
 }
 
-impl std::error::Error for NotImported {}
+impl std::error::Error for ImportErrors {}
 
-/// Reads Toolify's config and writes ours, to a new file or to `out`.
+/// Converts Toolify's config and writes the result to a new file or to `out`.
 pub(crate) fn toolify(
     file: &Path,
     output: Option<&Path>,
@@ -50,30 +50,30 @@ pub(crate) fn toolify(
 ) -> anyhow::Result<()> {
     let text = read(file)?;
     let config = convert(file, &text, environment)?;
-    // Whatever we write we must be able to read.
+    // The result must be a valid config.
     config::from_text(output.unwrap_or(Path::new(config::FILE_NAME)), &config, environment)
-        .context("checking what was imported")?;
+        .context("checking the imported config")?;
     match output {
         None => out.write_all(config.as_bytes()).context("writing the config"),
         Some(path) => {
             write_new(path, &config)?;
             writeln!(
                 out,
-                "{}: written; look through its comments, then: toolgate --config {}",
+                "{}: written; read its comments, then run: toolgate --config {}",
                 path.display(),
                 path.display()
             )
-            .context("saying where the config is")
+            .context("writing to stdout")
         }
     }
 }
 
-fn convert(file: &Path, text: &str, environment: &Environment) -> Result<String, NotImported> {
-    let mut reading = Reading::new(file, text, environment);
-    let read = toolify::read(text, &mut reading);
+fn convert(file: &Path, text: &str, environment: &Environment) -> Result<String, ImportErrors> {
+    let mut context = ReadContext::new(file, text, environment);
+    let read = toolify::read(text, &mut context);
     match read {
-        Some(read) if !reading.has_errors() => Ok(write::config(&read, &file.display().to_string())),
-        _ => Err(NotImported(reading.into_problems())),
+        Some(read) if !context.has_errors() => Ok(write::config(&read, &file.display().to_string())),
+        _ => Err(ImportErrors(context.into_problems())),
     }
 }
 
@@ -82,13 +82,13 @@ fn read(file: &Path) -> anyhow::Result<String> {
     let size =
         file.metadata().with_context(|| format!("reading {shown}: check the path and its permissions"))?;
     anyhow::ensure!(
-        size.is_file() && size.len() <= LARGEST_BYTES,
-        "{shown} is no config: name Toolify's config.yaml"
+        size.is_file() && size.len() <= MAX_FILE_BYTES,
+        "{shown} is not a config: use Toolify's config.yaml"
     );
     std::fs::read_to_string(file).with_context(|| format!("reading {shown}: it must be a text file in UTF-8"))
 }
 
-/// Never over a file that is there; and, as it holds keys, for its owner only.
+/// Never overwrites a file. The new file is readable by its owner only, because it contains keys.
 fn write_new(path: &Path, config: &str) -> anyhow::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -96,7 +96,7 @@ fn write_new(path: &Path, config: &str) -> anyhow::Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options
         .open(path)
-        .with_context(|| format!("making {}: name a file that does not exist yet", path.display()))?;
+        .with_context(|| format!("creating {}: choose a file that does not exist yet", path.display()))?;
     file.write_all(config.as_bytes()).with_context(|| format!("writing {}", path.display()))
 }
 

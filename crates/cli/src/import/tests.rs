@@ -1,4 +1,5 @@
-//! Toolify's config, good and bad.
+//! Toolify's config, valid and invalid.
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them when it records a message")]
 
 use std::collections::BTreeMap;
 
@@ -9,21 +10,17 @@ use super::*;
 fn check(yaml: &str, expected: &Expect) {
     let environment = Environment::Fixed(BTreeMap::from([("HOME".to_owned(), "/home/alice".to_owned())]));
     let text =
-        convert(Path::new("config.yaml"), yaml, &environment).unwrap_or_else(|refused| panic!("{refused}"));
+        convert(Path::new("config.yaml"), yaml, &environment).unwrap_or_else(|errors| panic!("{errors}"));
     expected.assert_eq(&text);
     let loaded = config::from_text(Path::new("toolgate.toml"), &text, &environment);
-    assert!(
-        loaded.is_ok(),
-        "{}\n{text}",
-        loaded.err().map(|refused| refused.to_string()).unwrap_or_default()
-    );
+    assert!(loaded.is_ok(), "{}\n{text}", loaded.err().map(|errors| errors.to_string()).unwrap_or_default());
 }
 
 fn check_refused(yaml: &str, expected: &Expect) {
     let environment = Environment::Fixed(BTreeMap::from([("HOME".to_owned(), "/home/alice".to_owned())]));
     match convert(Path::new("config.yaml"), yaml, &environment) {
         Ok(text) => panic!("this was imported:\n{text}"),
-        Err(refused) => expected.assert_eq(&format!("{refused}\n")),
+        Err(errors) => expected.assert_eq(&format!("{errors}\n")),
     }
 }
 
@@ -39,7 +36,7 @@ client_authentication:
 ";
 
 #[test]
-fn a_usual_config_is_taken_over() {
+fn a_typical_config_is_imported() {
     check(
         r#"
 server:
@@ -76,9 +73,9 @@ features:
         &expect![[r#"
             # Imported from config.yaml by `toolgate import toolify`. Every key: docs/configuration.md.
             listen = "0.0.0.0:8000"
-            # If clients call this machine by a name, list it: hosts = ["gate.example.com"]
-            # features.log_level: start with TOOLGATE_LOG=debug in the environment.
-            # features.convert_developer_to_system: no equivalent; roles go to the host as the client named them.
+            # If clients connect to this machine by a name, list it: hosts = ["gate.example.com"]
+            # features.log_level: set TOOLGATE_LOG=debug in the environment.
+            # features.convert_developer_to_system: no equivalent; the host gets the roles that the client sent.
             # line 31, shiny: no equivalent.
 
             # The official one
@@ -86,14 +83,14 @@ features:
             dialect = "openai-chat"
             base_url = "https://api.openai.com/v1"
             api_key = "sk-host"
-            # Better kept out of this file: api_key = "env:NAME" or "file:PATH"
+            # Safer outside of this file: api_key = "env:NAME" or "file:PATH"
             timeouts = { first_byte = "180s", idle = "180s" }
 
             [upstreams."google"]
             dialect = "openai-chat"
             base_url = "https://generativelanguage.googleapis.com/v1beta/openai/"
             api_key = "other"
-            # Better kept out of this file: api_key = "env:NAME" or "file:PATH"
+            # Safer outside of this file: api_key = "env:NAME" or "file:PATH"
             timeouts = { first_byte = "180s", idle = "180s" }
 
             [models."gpt-4o"]
@@ -101,7 +98,7 @@ features:
             tools = "prompted"
             prompted.retries = 2
 
-            # Toolify chose among gemini-2.5-pro and gemini-2.5-flash at random; here the first always answers.
+            # Toolify chose between gemini-2.5-pro and gemini-2.5-flash at random; toolgate always uses the first.
             [models."gemini-2.5"]
             upstream = "google"
             model = "gemini-2.5-pro"
@@ -113,7 +110,7 @@ features:
             tools = "prompted"
             prompted.retries = 2
 
-            # Every other name: this was the default service.
+            # All other names go to the default service.
             [models."*"]
             upstream = "openai"
             tools = "prompted"
@@ -122,18 +119,18 @@ features:
             [[keys]]
             name = "toolify-1"
             sha256 = "03be877eb3883310286efc4a28b590e31fa30b505ed1775cbd8d1d948593a8c5"
-            # Number 1 of allowed_keys. Its caller goes on using it.
+            # Number 1 of allowed_keys. The caller's key stays valid.
 
             [[keys]]
             name = "toolify-2"
             sha256 = "57768a0dc57e73db511259e10f0d071badbf4d2b2b17fec51c1863d2adea6664"
-            # Number 2 of allowed_keys. Its caller goes on using it.
+            # Number 2 of allowed_keys. The caller's key stays valid.
         "#]],
     );
 }
 
 #[test]
-fn templates_and_switches_keep_their_meaning() {
+fn templates_and_features_are_converted() {
     check(
         &format!(
             "server: {{host: 127.0.0.1, port: 9000}}\nfeatures:\n  enable_fc_error_retry: no\n  key_passthrough: true\n  prompt_template: |\n    Tools: {{tools_list}}\n    \"Say\" {{trigger_signal}} {{{{x}}}}\n  fc_error_retry_prompt_template: '{{error_details}} in {{original_response}} {{{{}}}}'\n{SERVICE}"
@@ -141,13 +138,13 @@ fn templates_and_switches_keep_their_meaning() {
         &expect![[r#"
             # Imported from config.yaml by `toolgate import toolify`. Every key: docs/configuration.md.
             listen = "127.0.0.1:9000"
-            # features.key_passthrough: no equivalent; a caller's key never leaves the gateway, each host gets its own.
+            # features.key_passthrough: no equivalent; callers' keys are never sent to hosts, each host has its own key.
 
             [upstreams."local"]
             dialect = "openai-chat"
             base_url = "http://127.0.0.1:8000/v1/"
             api_key = "none"
-            # Better kept out of this file: api_key = "env:NAME" or "file:PATH"
+            # Safer outside of this file: api_key = "env:NAME" or "file:PATH"
 
             [models."llama"]
             upstream = "local"
@@ -159,7 +156,7 @@ fn templates_and_switches_keep_their_meaning() {
             prompted.retries = 0
             prompted.retry_template = "{error_details} in {original_response} {}"
 
-            # Every other name: this was the default service.
+            # All other names go to the default service.
             [models."*"]
             upstream = "local"
             tools = "prompted"
@@ -173,7 +170,7 @@ fn templates_and_switches_keep_their_meaning() {
             [[keys]]
             name = "toolify-1"
             sha256 = "456f1612bd25c6c8455039437bf441f43aa3b7d1c0b0047c712d5036dfebef0d"
-            # Number 1 of allowed_keys. Its caller goes on using it.
+            # Number 1 of allowed_keys. The caller's key stays valid.
         "#]],
     );
     check(
@@ -181,28 +178,28 @@ fn templates_and_switches_keep_their_meaning() {
         &expect![[r#"
             # Imported from config.yaml by `toolgate import toolify`. Every key: docs/configuration.md.
             listen = "0.0.0.0:8000"
-            # If clients call this machine by a name, list it: hosts = ["gate.example.com"]
+            # If clients connect to this machine by a name, list it: hosts = ["gate.example.com"]
 
             [upstreams."local"]
             dialect = "openai-chat"
             base_url = "http://127.0.0.1:8000/v1/"
             api_key = "none"
-            # Better kept out of this file: api_key = "env:NAME" or "file:PATH"
+            # Safer outside of this file: api_key = "env:NAME" or "file:PATH"
 
-            # features.model_passthrough: every name goes to one host.
+            # features.model_passthrough: all names go to one host.
             [models."*"]
             upstream = "local"
 
             [[keys]]
             name = "toolify-1"
             sha256 = "456f1612bd25c6c8455039437bf441f43aa3b7d1c0b0047c712d5036dfebef0d"
-            # Number 1 of allowed_keys. Its caller goes on using it.
+            # Number 1 of allowed_keys. The caller's key stays valid.
         "#]],
     );
 }
 
 #[test]
-fn every_problem_is_told_with_its_line() {
+fn every_error_is_reported_with_its_line() {
     check_refused(
         r#"
 server: {port: 99999}
@@ -221,29 +218,29 @@ features:
 "#,
         &expect![[r#"
             config.yaml:2:16: `port` of `server` must be a whole number from 1 to 65535
-            config.yaml:4:5: this service lists no `models`
-            config.yaml:5:15: `base_url` must begin with http:// or https://, as in "https://api.openai.com/v1"
+            config.yaml:4:5: this service has no `models`
+            config.yaml:5:15: `base_url` must begin with http:// or https://, such as "https://api.openai.com/v1"
             config.yaml:6:14: `api_key` of service 1 must not be empty
-            config.yaml:10:14: `api_key` of service 2 must be a text: put it into quotes
+            config.yaml:10:14: `api_key` of service 2 must be a string: put it in quotes
             config.yaml:11:19: the model `:x` must be a name, or an alias, a colon and a name
             config.yaml:12:17: `is_default` of service 2 must be true or false
-            config.yaml:14:20: `prompt_template` has no {trigger_signal}: write it where that belongs
+            config.yaml:14:20: `prompt_template` lacks {trigger_signal}: add it
             8 errors: nothing was imported
         "#]],
     );
     check_refused(
         "server: [",
-        &expect![[r"
-        config.yaml:2:1: is not YAML here (while parsing a node, did not find expected node content): mend the line
-        1 error: nothing was imported
-    "]],
+        &expect![[r#"
+            config.yaml:2:1: invalid YAML (while parsing a node, did not find expected node content): correct this line
+            1 error: nothing was imported
+        "#]],
     );
     check_refused(
         "",
-        &expect![[r"
-        config.yaml: is empty: name Toolify's config.yaml
-        1 error: nothing was imported
-    "]],
+        &expect![[r#"
+            config.yaml: is empty: use Toolify's config.yaml
+            1 error: nothing was imported
+        "#]],
     );
     check_refused(
         "- a\n",
@@ -254,9 +251,9 @@ features:
     );
     check_refused(
         "server: {}\n",
-        &expect![[r"
-        config.yaml:1:1: `upstream_services` names no host: add one with name, base_url, api_key and models
-        1 error: nothing was imported
-    "]],
+        &expect![[r#"
+            config.yaml:1:1: `upstream_services` is empty: add a service with name, base_url, api_key and models
+            1 error: nothing was imported
+        "#]],
     );
 }

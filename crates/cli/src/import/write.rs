@@ -1,18 +1,18 @@
-//! Toolify's config in our words, with a comment wherever something is different or has no equivalent.
+//! Writes Toolify's config as a toolgate config, with comments on what differs or has no equivalent.
 
 use std::net::IpAddr;
 
 use sha2::{Digest, Sha256};
 
-use super::toolify::{Default, Entry, Features, Service, Toolify};
+use super::toolify::{DefaultService, Features, ModelListing, Service, Toolify};
 use crate::keys::hex;
 
-/// Who answers for everything under `features.model_passthrough`.
+/// The service that gets all requests under `features.model_passthrough`.
 const PASSTHROUGH_SERVICE: &str = "openai";
 
-/// The config as a file.
+/// The text of the config file.
 pub(super) fn config(toolify: &Toolify, source: &str) -> String {
-    let mut out = Out(String::new());
+    let mut out = TomlText(String::new());
     out.comment(&format!(
         "Imported from {source} by `toolgate import toolify`. Every key: docs/configuration.md."
     ));
@@ -26,9 +26,9 @@ pub(super) fn config(toolify: &Toolify, source: &str) -> String {
     out.0
 }
 
-struct Out(String);
+struct TomlText(String);
 
-impl Out {
+impl TomlText {
     fn line(&mut self, line: &str) {
         self.0.push_str(line);
         self.0.push('\n');
@@ -36,7 +36,7 @@ impl Out {
 
     fn comment(&mut self, text: &str) {
         for line in text.lines() {
-            // A control character would end the comment or make the file unreadable.
+            // A control character would end the comment or be invalid TOML.
             let shown: String = line.chars().filter(|letter| !letter.is_control()).collect();
             self.line(format!("# {shown}").trim_end());
         }
@@ -52,34 +52,34 @@ fn quoted(value: &str) -> String {
     toml::Value::from(value).to_string()
 }
 
-fn listen(toolify: &Toolify, out: &mut Out) {
+fn listen(toolify: &Toolify, out: &mut TomlText) {
     let host = if toolify.host == "localhost" { "127.0.0.1" } else { toolify.host.as_str() };
     let address = host.parse::<IpAddr>();
     let is_local = address.as_ref().is_ok_and(IpAddr::is_loopback);
     let host = match address {
         Ok(_) if toolify.keys.is_empty() && !is_local => {
-            out.comment("There are no keys, so only this machine may call: see `toolgate keys new NAME`.");
+            out.comment("There are no keys, so only this machine may connect: see `toolgate keys new NAME`.");
             "127.0.0.1".to_owned()
         }
         Ok(IpAddr::V6(address)) => format!("[{address}]"),
         Ok(IpAddr::V4(address)) => address.to_string(),
         Err(_) => {
-            out.comment(&format!("server.host was {host}, which is no IP address."));
+            out.comment(&format!("server.host was {host}, which is not an IP address."));
             "127.0.0.1".to_owned()
         }
     };
     out.set("listen", &format!("{host}:{}", toolify.port));
     if !is_local {
-        out.comment("If clients call this machine by a name, list it: hosts = [\"gate.example.com\"]");
+        out.comment("If clients connect to this machine by a name, list it: hosts = [\"gate.example.com\"]");
     }
 }
 
-fn general_remarks(toolify: &Toolify, out: &mut Out) {
+fn general_remarks(toolify: &Toolify, out: &mut TomlText) {
     let Features {
         log_level,
         convert_developer,
         key_passthrough,
-        // These are said where they apply.
+        // Written where they apply.
         function_calling: _,
         prompt_template: _,
         model_passthrough: _,
@@ -94,20 +94,20 @@ fn general_remarks(toolify: &Toolify, out: &mut Out) {
             "DISABLED" => "off",
             _ => "info",
         };
-        out.comment(&format!("features.log_level: start with TOOLGATE_LOG={ours} in the environment."));
+        out.comment(&format!("features.log_level: set TOOLGATE_LOG={ours} in the environment."));
     }
     if *convert_developer == Some(true) {
-        out.comment("features.convert_developer_to_system: no equivalent; roles go to the host as the client named them.");
+        out.comment("features.convert_developer_to_system: no equivalent; the host gets the roles that the client sent.");
     }
     if *key_passthrough {
-        out.comment("features.key_passthrough: no equivalent; a caller's key never leaves the gateway, each host gets its own.");
+        out.comment("features.key_passthrough: no equivalent; callers' keys are never sent to hosts, each host has its own key.");
     }
     for key in &toolify.unknown {
-        out.comment(&format!("line {}, {}: no equivalent.", key.place.line, key.value));
+        out.comment(&format!("line {}, {}: no equivalent.", key.position.line, key.value));
     }
 }
 
-fn upstream(service: &Service, toolify: &Toolify, out: &mut Out) {
+fn upstream(service: &Service, toolify: &Toolify, out: &mut TomlText) {
     out.line("");
     if let Some(description) = &service.description {
         out.comment(description);
@@ -116,13 +116,13 @@ fn upstream(service: &Service, toolify: &Toolify, out: &mut Out) {
     out.set("dialect", "openai-chat");
     out.set("base_url", &service.base_url);
     out.set("api_key", &service.api_key);
-    out.comment("Better kept out of this file: api_key = \"env:NAME\" or \"file:PATH\"");
+    out.comment("Safer outside of this file: api_key = \"env:NAME\" or \"file:PATH\"");
     if let Some(seconds) = toolify.timeout {
         out.line(&format!("timeouts = {{ first_byte = \"{seconds}s\", idle = \"{seconds}s\" }}"));
     }
 }
 
-fn models(toolify: &Toolify, out: &mut Out) {
+fn models(toolify: &Toolify, out: &mut TomlText) {
     if toolify.features.model_passthrough {
         passthrough(toolify, out);
         return;
@@ -137,16 +137,16 @@ fn models(toolify: &Toolify, out: &mut Out) {
             }
         }
     }
-    if let Some(service) = toolify.services.iter().find(|service| service.default == Default::Yes) {
+    if let Some(service) = toolify.services.iter().find(|service| service.default == DefaultService::Yes) {
         out.line("");
-        out.comment("Every other name: this was the default service.");
+        out.comment("All other names go to the default service.");
         section("*", &[service.name.as_str()], None, &toolify.features, out);
     }
 }
 
-/// One name that clients use. An alias may stand for several models.
-fn model(name: &str, toolify: &Toolify, out: &mut Out) {
-    let entries: Vec<(&str, &Entry)> = toolify
+/// One name that clients use. Several models may share an alias.
+fn model(name: &str, toolify: &Toolify, out: &mut TomlText) {
+    let entries: Vec<(&str, &ModelListing)> = toolify
         .services
         .iter()
         .flat_map(|service| service.models.iter().map(|entry| (service.name.as_str(), entry)))
@@ -159,7 +159,7 @@ fn model(name: &str, toolify: &Toolify, out: &mut Out) {
     if !others.is_empty() {
         let names: Vec<&str> = others.iter().map(|(_, entry)| entry.model.as_str()).collect();
         out.comment(&format!(
-            "Toolify chose among {} and {} at random; here the first always answers.",
+            "Toolify chose between {} and {} at random; toolgate always uses the first.",
             first.model,
             names.join(", ")
         ));
@@ -167,15 +167,15 @@ fn model(name: &str, toolify: &Toolify, out: &mut Out) {
     section(name, &hosts, first.alias.as_ref().map(|_| first.model.as_str()), &toolify.features, out);
 }
 
-fn passthrough(toolify: &Toolify, out: &mut Out) {
+fn passthrough(toolify: &Toolify, out: &mut TomlText) {
     let named = toolify.services.iter().find(|service| service.name == PASSTHROUGH_SERVICE);
     let Some(service) = named.or(toolify.services.first()) else { return };
     out.line("");
-    out.comment("features.model_passthrough: every name goes to one host.");
+    out.comment("features.model_passthrough: all names go to one host.");
     section("*", &[service.name.as_str()], None, &toolify.features, out);
 }
 
-fn section(name: &str, hosts: &[&str], model: Option<&str>, features: &Features, out: &mut Out) {
+fn section(name: &str, hosts: &[&str], model: Option<&str>, features: &Features, out: &mut TomlText) {
     out.line(&format!("[models.{}]", quoted(name)));
     let quoted_hosts: Vec<String> = hosts.iter().map(|host| quoted(host)).collect();
     match quoted_hosts.as_slice() {
@@ -196,17 +196,17 @@ fn section(name: &str, hosts: &[&str], model: Option<&str>, features: &Features,
         out.line(&format!("prompted.retries = {retries}"));
     }
     if let Some(template) = &features.retry_template {
-        // Toolify fills it in as a Python format string, where a brace is written twice.
+        // In Toolify this is a Python format string, in which braces are doubled.
         out.set("prompted.retry_template", &template.replace("{{", "{").replace("}}", "}"));
     }
 }
 
-fn keys(keys: &[String], out: &mut Out) {
+fn keys(keys: &[String], out: &mut TomlText) {
     for (index, key) in keys.iter().enumerate() {
         out.line("");
         out.line("[[keys]]");
         out.set("name", &format!("toolify-{}", index + 1));
         out.set("sha256", &hex(&Sha256::digest(key.as_bytes())));
-        out.comment(&format!("Number {} of allowed_keys. Its caller goes on using it.", index + 1));
+        out.comment(&format!("Number {} of allowed_keys. The caller's key stays valid.", index + 1));
     }
 }

@@ -1,18 +1,18 @@
-//! The real Claude Code behind the real binary, thinking with the demo model: no account, no network. Named by
-//! `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT`, as `cargo xtask test` does; without them the tests fail.
+//! The real Claude Code behind the real binary, with the demo model: no account and no network. Needs its paths in
+//! `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT`, which `cargo xtask test` sets.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::running::Running;
+use crate::gateway_process::GatewayProcess;
 
-/// The longest a busy machine may take to end a process.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a busy machine may take to end a process.
+const END_TIMEOUT: Duration = Duration::from_mins(1);
 
 fn programs() -> Vec<String> {
-    #[expect(clippy::disallowed_methods, reason = "the only way for `cargo xtask test` to tell")]
+    #[expect(clippy::disallowed_methods, reason = "`cargo xtask test` passes the paths in variables")]
     let named = ["CLAUDE_CODE_OLDER", "CLAUDE_CODE_CURRENT"].map(std::env::var);
     let programs: Vec<String> = named.into_iter().flatten().collect();
     assert_eq!(
@@ -24,7 +24,7 @@ fn programs() -> Vec<String> {
 }
 
 /// A gateway with an agent, and the agent's private folder.
-fn gateway(program: &str) -> (Running, String) {
+fn gateway(program: &str) -> (GatewayProcess, String) {
     let home = tempfile::tempdir().unwrap();
     let config = format!(
         "[agents.claude]\ncommand = \"{program}\"\nmodel = \"demo\"\n[models.\"claude-code\"]\nagent = \"claude\"\n\
@@ -32,7 +32,7 @@ fn gateway(program: &str) -> (Running, String) {
     );
     std::fs::write(home.path().join("toolgate.toml"), config).unwrap();
     let folder = home.path().join(".local/share/toolgate/agents/claude").display().to_string();
-    (Running::start(home, &["--listen", "127.0.0.1:0"]), folder)
+    (GatewayProcess::start(home, &["--listen", "127.0.0.1:0"]), folder)
 }
 
 fn processes(folder: &str) -> usize {
@@ -44,7 +44,7 @@ fn processes(folder: &str) -> usize {
     std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_ours(&entry.path())).count()
 }
 
-fn ask(gateway: &Running, messages: &Value) -> Value {
+fn ask(gateway: &GatewayProcess, messages: &Value) -> Value {
     let tool = json!({ "name": "get_weather", "input_schema": { "type": "object", "properties": { "city": { "type": "string" } } } });
     let body = json!({ "model": "claude-code", "max_tokens": 100, "tools": [tool], "messages": messages });
     let reply = gateway.post("/v1/messages", &body);
@@ -53,7 +53,7 @@ fn ask(gateway: &Running, messages: &Value) -> Value {
 }
 
 #[test]
-fn a_killed_gateway_leaves_no_process_and_another_machine_goes_on() {
+fn a_killed_gateway_leaves_no_process_and_another_gateway_continues_the_session() {
     // X2, X4
     for program in programs() {
         let (mut first, folder) = gateway(&program);
@@ -67,7 +67,7 @@ fn a_killed_gateway_leaves_no_process_and_another_machine_goes_on() {
         first.child.kill().unwrap();
         let began = Instant::now();
         while processes(&folder) > 0 {
-            assert!(began.elapsed() < PATIENCE, "a process outlives the gateway");
+            assert!(began.elapsed() < END_TIMEOUT, "an agent process outlived the gateway");
             std::thread::yield_now();
         }
 

@@ -1,11 +1,11 @@
-//! The demo model, asked in every dialect, whole and streamed, with and without tools.
+//! The demo model in every dialect, whole and streamed, with and without tools.
 
 use serde_json::{Value, json};
 
+use crate::gateway_process::GatewayProcess;
 use crate::http_client::Reply;
-use crate::running::Running;
 
-/// One client API: how to ask, and where the answer stands.
+/// One client API: how to build a request, and where a reply has its text and calls.
 struct Api {
     path: &'static str,
     ask: fn(&str) -> Value,
@@ -15,7 +15,7 @@ struct Api {
     call: fn(&Value) -> (Value, Value),
     /// The last frame of a stream.
     last_frame: fn(&str, &str) -> bool,
-    /// The text a frame adds.
+    /// The text that a frame appends.
     text_delta: fn(&Value) -> &Value,
 }
 
@@ -82,7 +82,7 @@ const RESPONSES: Api = Api {
     },
 };
 
-fn ask(gateway: &Running, api: &Api, body: &Value) -> Reply {
+fn ask(gateway: &GatewayProcess, api: &Api, body: &Value) -> Reply {
     let reply = gateway.post(api.path, body);
     assert_eq!(reply.status, 200, "{}: {}", api.path, reply.body);
     reply
@@ -94,29 +94,29 @@ fn streamed(mut body: Value) -> Value {
 }
 
 #[test]
-fn the_demo_model_speaks_messages() {
+fn the_demo_model_serves_messages() {
     check(&MESSAGES);
 }
 
 #[test]
-fn the_demo_model_speaks_chat_completions() {
+fn the_demo_model_serves_chat_completions() {
     check(&CHAT_COMPLETIONS);
 }
 
 #[test]
-fn the_demo_model_speaks_responses() {
+fn the_demo_model_serves_responses() {
     check(&RESPONSES);
 }
 
-/// Says hello and asks for a call, whole and streamed.
+/// Requests a greeting and a tool call, whole and streamed.
 fn check(api: &Api) {
-    let gateway = Running::without_config();
+    let gateway = GatewayProcess::without_config();
     let hello = (api.ask)("Hello there");
     let whole = ask(&gateway, api, &hello).json();
     let text = (api.text)(&whole).as_str().unwrap_or_else(|| panic!("no text: {whole}"));
     assert!(!text.is_empty(), "{whole}");
 
-    // A whole reply is the fold of its stream.
+    // The whole reply has the same text as the stream.
     let frames = ask(&gateway, api, &streamed(hello)).frames();
     let last = frames.last().unwrap();
     assert!((api.last_frame)(&last.event, &last.data), "{last:?}");
@@ -134,7 +134,7 @@ fn check(api: &Api) {
 
 #[test]
 fn the_printed_curl_line_works() {
-    let mut gateway = Running::without_config();
+    let mut gateway = GatewayProcess::without_config();
     let line = gateway.curl_line();
     assert!(line.contains(&format!("http://{}/v1/messages", gateway.address)), "{line}");
     let body = line.split('\'').find(|part| part.starts_with('{')).unwrap();
@@ -143,8 +143,8 @@ fn the_printed_curl_line_works() {
 }
 
 #[test]
-fn a_start_says_what_it_found() {
-    let mut gateway = Running::without_config();
+fn the_ready_message_shows_config_store_and_models() {
+    let mut gateway = GatewayProcess::without_config();
     gateway.curl_line();
     for found in ["no file", "toolgate.db", "demo", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"] {
         assert!(gateway.greeting.contains(found), "{found} is missing:\n{}", gateway.greeting);
@@ -155,8 +155,8 @@ fn a_start_says_what_it_found() {
 }
 
 #[test]
-fn an_unknown_model_is_answered_with_a_near_name() {
-    let gateway = Running::without_config();
+fn an_unknown_model_is_an_error_with_a_suggestion() {
+    let gateway = GatewayProcess::without_config();
     let body = json!({"model": "dmeo", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]});
     let reply = gateway.post("/v1/messages", &body);
     assert_eq!(reply.status, 404, "{}", reply.body);

@@ -1,5 +1,5 @@
-//! A text-only host that never comes to an end: the gateway's memory stays flat, and where nothing good can come any
-//! more it leaves the host.
+//! A text-only host whose reply never ends: the gateway's memory stays constant, and it disconnects when the reply can no
+//! longer become valid.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,38 +8,38 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::gateway_process::GatewayProcess;
 use crate::http_client::connect;
-use crate::running::Running;
 
-/// How much the client reads of a stream without end, and when its memory is first looked at.
+/// How much the client reads of the endless stream, and after how much the memory is measured first.
 const READ_BYTES: usize = 9 * 1024 * 1024;
 const WARM_BYTES: usize = 3 * 1024 * 1024;
 
-/// What the gateway's memory may grow by in between; holding what came would be twice as much.
+/// How much the memory may grow in between; buffering the stream would take twice as much.
 const MAX_GROWTH_KIB: u64 = 3 * 1024;
 
-/// A value that can only be read whole is held up to 8 MiB, in more than one place while it is given up.
+/// A value that must be parsed as a whole is buffered up to 8 MiB, and copied when it is abandoned.
 const MAX_HELD_GROWTH_KIB: u64 = 64 * 1024;
 
-/// What the host says: a beginning, in which `§` stands for the trigger, and a piece of text again and again.
-struct Tale {
-    begins: String,
-    goes_on: String,
+/// The host's reply: a start and an endlessly repeated text, in which `§` is replaced by the trigger.
+struct EndlessReply {
+    start: String,
+    repeated: String,
 }
 
 const CALL: &str = "§\n<invoke name=\"note\">\n";
 
 #[test]
 fn memory_is_flat_while_a_host_never_stops() {
-    let tales = [
+    let replies = [
         ("a text", "Well, ", "so it goes on and on, ".repeat(40)),
         ("a value", "<parameter name=\"text\">", "x < y && \"z\" </parameter> \n".repeat(20)),
         ("thoughts", "<think>", "hm, \n".repeat(50)),
         ("fences", "", "```\n§\n".repeat(20)),
     ];
-    for (what, begins, goes_on) in tales {
-        let begins = if what == "a value" { [CALL, begins].concat() } else { begins.to_owned() };
-        let (host, _left) = start_host(Tale { begins, goes_on });
+    for (what, start, repeated) in replies {
+        let start = if what == "a value" { [CALL, start].concat() } else { start.to_owned() };
+        let (host, _aborts) = start_host(EndlessReply { start, repeated });
         let gateway = start_gateway(host);
         let mut stream = ask(gateway.address);
         read_some(&mut stream, WARM_BYTES);
@@ -51,8 +51,8 @@ fn memory_is_flat_while_a_host_never_stops() {
 }
 
 #[test]
-fn a_host_whose_value_cannot_end_well_is_left() {
-    let tales = [
+fn a_reply_that_cannot_become_valid_is_aborted() {
+    let replies = [
         ("a list", [CALL, "<parameter name=\"list\">["].concat(), "\"x\", ".repeat(2_000)),
         (
             "calls that are no calls",
@@ -60,8 +60,8 @@ fn a_host_whose_value_cannot_end_well_is_left() {
             "y".repeat(10_000),
         ),
     ];
-    for (what, begins, goes_on) in tales {
-        let (host, left) = start_host(Tale { begins, goes_on });
+    for (what, start, repeated) in replies {
+        let (host, aborts) = start_host(EndlessReply { start, repeated });
         let gateway = start_gateway(host);
         let cold = memory_kib(&gateway);
         let mut reply = String::new();
@@ -69,64 +69,64 @@ fn a_host_whose_value_cannot_end_well_is_left() {
         assert!(
             reply.contains("\"max_tokens\"") && reply.contains("message_stop"),
             "{what}: {}",
-            ending(&reply)
+            tail(&reply)
         );
-        left.recv().unwrap();
+        aborts.recv().unwrap();
         let grown = memory_kib(&gateway).saturating_sub(cold);
         assert!(grown < MAX_HELD_GROWTH_KIB, "{what}: {grown} KiB more");
     }
 }
 
 #[test]
-fn a_question_that_is_answered_without_end_is_given_up() {
-    // P26: the value of `text` is asked for, and the answer to that never ends.
-    let begins = [CALL, "<parameter name=\"list\">[]</parameter>\n</invoke>\n"].concat();
-    let (host, left) = start_host(Tale { begins, goes_on: "and so on ".repeat(1_000) });
+fn an_endless_answer_to_a_repair_request_is_aborted() {
+    // P26: the gateway requests the missing value of `text`, and that reply never ends.
+    let start = [CALL, "<parameter name=\"list\">[]</parameter>\n</invoke>\n"].concat();
+    let (host, aborts) = start_host(EndlessReply { start, repeated: "and so on ".repeat(1_000) });
     let gateway = start_gateway(host);
     let mut reply = String::new();
     ask(gateway.address).read_to_string(&mut reply).unwrap();
-    assert!(reply.contains("\"tool_use\"") && reply.contains("message_stop"), "{}", ending(&reply));
-    assert!(!reply.contains("and so on"), "{}", ending(&reply));
-    // The question first, then the answer itself.
-    left.recv().unwrap();
-    left.recv().unwrap();
+    assert!(reply.contains("\"tool_use\"") && reply.contains("message_stop"), "{}", tail(&reply));
+    assert!(!reply.contains("and so on"), "{}", tail(&reply));
+    // The repair request first, then the reply itself.
+    aborts.recv().unwrap();
+    aborts.recv().unwrap();
 }
 
-fn ending(reply: &str) -> &str {
+fn tail(reply: &str) -> &str {
     &reply[reply.floor_char_boundary(reply.len().saturating_sub(2_000))..]
 }
 
-/// A host on a port of its own; the receiver hears of each answer that was left.
-fn start_host(tale: Tale) -> (SocketAddr, Receiver<()>) {
+/// Starts a host on a free port; the receiver gets a message for each aborted reply.
+fn start_host(reply: EndlessReply) -> (SocketAddr, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (tell, left) = channel();
+    let (aborted, aborts) = channel();
     thread::spawn(move || {
-        let tale = std::sync::Arc::new(tale);
+        let reply = std::sync::Arc::new(reply);
         for connection in listener.incoming().flatten() {
-            let (tale, tell) = (std::sync::Arc::clone(&tale), tell.clone());
-            thread::spawn(move || answer(connection, &tale, &tell));
+            let (reply, aborted) = (std::sync::Arc::clone(&reply), aborted.clone());
+            thread::spawn(move || answer(connection, &reply, &aborted));
         }
     });
-    (address, left)
+    (address, aborts)
 }
 
-/// Speaks until nobody listens. A side question is answered with what goes on, at once.
-fn answer(mut connection: TcpStream, tale: &Tale, left: &Sender<()>) {
+/// Replies until the client disconnects. A repair request gets the repeated text only.
+fn answer(mut connection: TcpStream, reply: &EndlessReply, aborted: &Sender<()>) {
     let request = read_request(&mut connection);
-    let start = request.rfind("<<CALL_").expect("a trigger is taught");
-    let trigger = &request[start..start + request[start..].find(">>").unwrap() + 2];
-    let is_question = request.contains("is missing the required parameter");
-    let begins = if is_question { String::new() } else { tale.begins.replace('§', trigger) };
-    let goes_on = frame(&tale.goes_on.replace('§', trigger));
+    let trigger_at = request.rfind("<<CALL_").expect("the prompt has a trigger");
+    let trigger = &request[trigger_at..trigger_at + request[trigger_at..].find(">>").unwrap() + 2];
+    let is_repair = request.contains("is missing the required parameter");
+    let start = if is_repair { String::new() } else { reply.start.replace('§', trigger) };
+    let repeated = frame(&reply.repeated.replace('§', trigger));
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    let mut spoken =
-        connection.write_all(head.as_bytes()).and_then(|()| connection.write_all(frame(&begins).as_bytes()));
-    while spoken.is_ok() {
-        spoken = connection.write_all(goes_on.as_bytes());
+    let mut written =
+        connection.write_all(head.as_bytes()).and_then(|()| connection.write_all(frame(&start).as_bytes()));
+    while written.is_ok() {
+        written = connection.write_all(repeated.as_bytes());
     }
-    // A test that is over no longer listens.
-    left.send(()).unwrap_or_default();
+    // The test may have ended already.
+    aborted.send(()).unwrap_or_default();
 }
 
 fn frame(text: &str) -> String {
@@ -154,17 +154,17 @@ fn read_request(connection: &mut TcpStream) -> String {
     }
 }
 
-fn start_gateway(host: SocketAddr) -> Running {
+fn start_gateway(host: SocketAddr) -> GatewayProcess {
     let home = tempfile::tempdir().unwrap();
     let config = format!(
         "listen = \"127.0.0.1:0\"\n[upstreams.h]\ndialect = \"openai-chat\"\nbase_url = \"http://{host}/v1\"\n\
          [models.text]\nupstream = \"h\"\ntools = \"prompted\"\n"
     );
     std::fs::write(home.path().join("toolgate.toml"), config).unwrap();
-    Running::start(home, &["--config", "toolgate.toml"])
+    GatewayProcess::start(home, &["--config", "toolgate.toml"])
 }
 
-/// Asks for a stream and gives it, its head included.
+/// Requests a stream and returns it, including its head.
 fn ask(address: SocketAddr) -> TcpStream {
     let properties = json!({ "text": { "type": "string" }, "list": { "type": "array" } });
     let schema = json!({ "type": "object", "properties": properties, "required": ["text"] });
@@ -193,8 +193,8 @@ fn read_some(stream: &mut TcpStream, mut bytes: usize) {
     }
 }
 
-/// The memory that the gateway's process holds.
-fn memory_kib(gateway: &Running) -> u64 {
+/// The resident memory of the gateway's process.
+fn memory_kib(gateway: &GatewayProcess) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()

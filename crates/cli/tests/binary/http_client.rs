@@ -1,4 +1,4 @@
-//! As little HTTP as a test needs, so that nothing of the gateway's own code is on this side.
+//! A minimal HTTP client that shares no code with the gateway.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Long enough for a slow machine, short enough to see a hang.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Long enough for a slow machine, short enough to notice a hang.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An HTTP answer.
+/// An HTTP response.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) head: String,
@@ -25,10 +25,10 @@ pub(crate) struct Frame {
 
 impl Reply {
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|why| panic!("{why}: {}", self.body))
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 
-    /// The body as frames; pings left out.
+    /// The frames of the body, without pings.
     pub(crate) fn frames(&self) -> Vec<Frame> {
         assert!(self.head.to_lowercase().contains("text/event-stream"), "{}\n{}", self.head, self.body);
         let field = |frame: &str, name: &str| {
@@ -44,7 +44,7 @@ impl Reply {
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     stream
 }
 

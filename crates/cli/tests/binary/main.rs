@@ -1,20 +1,20 @@
-//! The real binary from outside: started as people start it, talked to over a socket.
+//! Tests of the real binary: command line, output and sockets.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test that cannot go on has failed"
+    reason = "a test that cannot continue has failed"
 )]
 
 #[cfg(target_os = "linux")]
 mod agent;
-mod callers;
 mod commands;
 mod demo;
 #[cfg(target_os = "linux")]
 mod endless;
+mod gateway_process;
 mod http_client;
-mod running;
+mod keys;
 mod shutdown;
 mod stuck_log;
 #[cfg(target_os = "linux")]

@@ -1,22 +1,22 @@
-//! Signals end the gateway properly.
+//! Shutdown by signals.
 
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
+use crate::gateway_process::{GatewayProcess, toolgate};
 use crate::http_client::connect;
-use crate::running::{Running, toolgate};
 
-fn send(signal: &str, gateway: &Running) {
+fn send(signal: &str, gateway: &GatewayProcess) {
     let status = Command::new("kill").args([signal, &gateway.child.id().to_string()]).status().unwrap();
     assert!(status.success());
 }
 
 #[test]
-fn a_signal_ends_the_gateway_with_success() {
+fn a_signal_shuts_the_gateway_down() {
     for signal in ["-TERM", "-INT"] {
-        let mut gateway = Running::without_config();
+        let mut gateway = GatewayProcess::without_config();
         assert_eq!(gateway.get("/healthz").status, 200);
         send(signal, &gateway);
         gateway.rest_of_output();
@@ -26,13 +26,13 @@ fn a_signal_ends_the_gateway_with_success() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn a_second_signal_stops_at_once() {
     let home = tempfile::tempdir().unwrap();
     let mut command = toolgate(&home, &["--listen", "127.0.0.1:0"]);
     command.env("TOOLGATE_LOG", "info").stderr(Stdio::piped());
-    let mut gateway = Running::spawn(home, command);
+    let mut gateway = GatewayProcess::spawn(home, command);
 
-    // A request whose body never comes keeps the gateway from ending; `100 Continue` shows that it is waiting.
+    // A request without its body keeps the gateway from stopping; `100 Continue` shows that it waits for the body.
     let mut stream = connect(gateway.address);
     let address = gateway.address;
     write!(
@@ -48,7 +48,7 @@ fn a_second_signal_ends_it_at_once() {
     let log = BufReader::new(gateway.child.stderr.take().unwrap());
     assert!(
         log.lines().map_while(Result::ok).any(|line| line.contains("stopping")),
-        "the first is acknowledged"
+        "the first signal is logged"
     );
     send("-TERM", &gateway);
     assert_eq!(gateway.child.wait().unwrap().code(), Some(130));

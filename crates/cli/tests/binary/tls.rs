@@ -1,4 +1,4 @@
-//! Hosts behind TLS, with an authority that only `SSL_CERT_FILE` names.
+//! Hosts with TLS, whose authority is only in `SSL_CERT_FILE`.
 
 use std::path::Path;
 use std::thread;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_testkit::{Offer, Script, ScriptedUpstream};
 
+use crate::gateway_process::{GatewayProcess, toolgate};
 use crate::http_client::Reply;
-use crate::running::{Running, toolgate};
 
-/// A scripted host on a thread of its own, since the tests here block.
+/// A scripted host on its own thread, because these tests block.
 fn host(offer: Offer) -> ScriptedUpstream {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let host = runtime.block_on(ScriptedUpstream::start_tls(offer));
@@ -19,7 +19,7 @@ fn host(offer: Offer) -> ScriptedUpstream {
 }
 
 /// A gateway in front of the host at this address that trusts the authority of `trusted`.
-fn gateway(base_url: &str, trusted: &ScriptedUpstream) -> Running {
+fn gateway(base_url: &str, trusted: &ScriptedUpstream) -> GatewayProcess {
     let home = tempfile::tempdir().unwrap();
     write(&home, "authority.pem", trusted.authority());
     let config = format!(
@@ -30,7 +30,7 @@ fn gateway(base_url: &str, trusted: &ScriptedUpstream) -> Running {
     let config = write(&home, "gate.toml", &config);
     let mut command = toolgate(&home, &["--config", &config]);
     command.env("SSL_CERT_FILE", home.path().join("authority.pem"));
-    Running::spawn(home, command)
+    GatewayProcess::spawn(home, command)
 }
 
 fn write(home: &TempDir, name: &str, text: &str) -> String {
@@ -39,7 +39,7 @@ fn write(home: &TempDir, name: &str, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn ask(gateway: &Running, stream: bool) -> Reply {
+fn ask(gateway: &GatewayProcess, stream: bool) -> Reply {
     let body = json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "hi"}]});
     gateway.post("/v1/chat/completions", &body)
 }
@@ -58,7 +58,7 @@ fn chunk(delta: &Value, finish: &Value) -> Value {
            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 }
 
-fn begun() -> Script {
+fn first_chunk() -> Script {
     Script::sse().frame("", chunk(&json!({"role": "assistant", "content": "hello"}), &Value::Null))
 }
 
@@ -69,31 +69,31 @@ fn check_version(offer: Offer, version: &str) {
     let reply = ask(&gateway, false);
     assert_eq!(reply.status, 200, "{}", reply.body);
     assert_eq!(reply.json()["choices"][0]["message"]["content"], "hello");
-    host.on(begun().frame("", chunk(&json!({}), &json!("stop"))).frame("", "[DONE]"));
+    host.on(first_chunk().frame("", chunk(&json!({}), &json!("stop"))).frame("", "[DONE]"));
     let reply = ask(&gateway, true);
     assert_eq!(reply.frames().last().map(|frame| frame.data.as_str()), Some("[DONE]"));
-    host.on(begun().cut());
+    host.on(first_chunk().cut());
     let reply = ask(&gateway, true);
-    let told = &reply.frames()[1].data;
-    assert!(told.contains("error") && told.contains("incomplete"), "{told}");
+    let last = &reply.frames()[1].data;
+    assert!(last.contains("error") && last.contains("incomplete"), "{last}");
     let versions: Vec<String> =
         host.requests().iter().map(|request| format!("{:?}", request.version)).collect();
     assert_eq!(versions, [version; 3]);
 }
 
 #[test]
-fn a_host_that_offers_http2_is_spoken_to_in_http2() {
+fn http2_is_used_if_the_host_offers_it() {
     check_version(Offer::Http2, "HTTP/2.0");
 }
 
 #[test]
-fn a_host_that_knows_only_http1_is_spoken_to_in_http1() {
+fn http1_is_used_if_the_host_does_not_offer_http2() {
     check_version(Offer::Http1, "HTTP/1.1");
     check_version(Offer::NoAlpn, "HTTP/1.1");
 }
 
 #[test]
-fn a_certificate_that_cannot_be_trusted_says_what_to_do() {
+fn an_untrusted_certificate_is_an_error_with_advice() {
     let (host, other) = (host(Offer::Http2), host(Offer::Http2));
     let right = host.base_url();
     let cases = [
@@ -101,11 +101,11 @@ fn a_certificate_that_cannot_be_trusted_says_what_to_do() {
         (right.replace("127.0.0.1", "localhost"), &host, "another name"),
         (right.replace("https", "http"), &host, "closed the connection"),
     ];
-    for (base_url, trusted, told) in cases {
+    for (base_url, trusted, expected) in cases {
         let reply = ask(&gateway(&base_url, trusted), false);
         assert_eq!(reply.status, 502, "{}", reply.body);
         let message = reply.json()["error"]["message"].to_string();
-        assert!(message.contains(told), "{base_url}: {message}");
+        assert!(message.contains(expected), "{base_url}: {message}");
     }
-    assert!(host.requests().is_empty() && other.requests().is_empty(), "nothing was said to them");
+    assert!(host.requests().is_empty() && other.requests().is_empty(), "the hosts got no request");
 }

@@ -1,4 +1,4 @@
-//! Tables of prompted models, good and bad.
+//! Tables of prompted models, valid and invalid.
 
 use expect_test::expect;
 use toolgate_backend::config::Tools;
@@ -10,12 +10,12 @@ fn tools_of(text: &str) -> Tools {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("prompt.txt"), "{trigger_signal} of {tools_list}").unwrap();
     let loaded =
-        load_in(folder.path(), &format!("{OPENAI}{text}")).unwrap_or_else(|refused| panic!("{refused}"));
+        load_in(folder.path(), &format!("{OPENAI}{text}")).unwrap_or_else(|errors| panic!("{errors}"));
     loaded.config.backend.models[0].tools.clone()
 }
 
 #[test]
-fn a_prompted_model_needs_no_more_than_the_word() {
+fn a_prompted_model_needs_no_options() {
     assert_eq!(
         tools_of("[models.x]\nupstream = \"openai\"\ntools = \"prompted\"\n"),
         Tools::Prompted(Options::default())
@@ -72,7 +72,7 @@ nudge = false
 }
 
 #[test]
-fn mistakes_are_named_with_what_to_write() {
+fn errors_are_reported_with_what_to_write() {
     check(
         &format!(
             r#"{OPENAI}
@@ -101,12 +101,12 @@ prompted = {{ prompt_template = "file:nowhere/prompt.txt" }}
         &expect![[r#"
             toolgate.toml:11:1: unknown key `strickt` in [models.a.prompted]; did you mean `strict`?
             toolgate.toml:12:12: `reminder` must be true or false, not a string
-            toolgate.toml:13:19: `prompt_template`: the prompt has no {trigger_signal}: write it where that belongs
-            toolgate.toml:14:19: "think" is no opening tag: write it as in "<think>" or "[THINK]"
-            toolgate.toml:15:16: `unknown_tool` cannot be `fixx`; did you mean `fix`?
+            toolgate.toml:13:19: `prompt_template`: the template lacks {trigger_signal}: add it
+            toolgate.toml:14:19: "think" is not an opening tag: write it like "<think>" or "[THINK]"
+            toolgate.toml:15:16: unknown value `fixx` of `unknown_tool`; did you mean `fix`?
             toolgate.toml:16:17: `continuations` must be a whole number from 0 to 10, not 11
-            toolgate.toml:19:1: `prompted` does nothing alone: add `tools = "prompted"` to [models.b]
-            toolgate.toml:22:1: the demo model takes tools as they are: take `tools` out
+            toolgate.toml:19:1: `prompted` has no effect on its own: add `tools = "prompted"` to [models.b]
+            toolgate.toml:22:1: the demo model supports tools natively: remove `tools`
             toolgate.toml:26:32: `prompt_template`: cannot read the file nowhere/prompt.txt (No such file or directory (os error 2)): check the path and its permissions
             9 errors: nothing was started
         "#]],

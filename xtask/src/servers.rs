@@ -1,5 +1,5 @@
-//! What suites in other languages talk to: a scripted model that speaks all three upstream dialects, and the gateway
-//! in front of it. Both end with the [`Stage`].
+//! The servers for test suites in other languages: a scripted model that serves all three upstream dialects, and the
+//! gateway in front of it. Both end when [`TestServers`] is dropped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,20 @@ use std::process::Command;
 use toolgate_tether::Tethered;
 
 use crate::cargo;
-use crate::report::Outcome;
+use crate::report::StepResult;
 use crate::test::run_counting;
 
-/// The upstream dialects, by the letter that stands before the case in a model name: `c/text-16` is the case
-/// `text-16` behind a Chat Completions host.
+/// The upstream dialects by the first letter of a model name: `c/text-16` is the case `text-16` on a Chat Completions
+/// host.
 const HOSTS: &[(&str, &str)] =
     &[("m", "anthropic-messages"), ("c", "openai-chat"), ("r", "openai-responses")];
 
-/// What the scripted model can be asked to do.
+/// The cases of the scripted model.
 const CASES: &[&str] =
     &["text-16", "parallel", "reasoning", "echo", "error-429", "error-400", "length", "cut"];
 
-pub(crate) struct Stage {
-    // Dropped in this order: the gateway ends before the host it talks to.
+pub(crate) struct TestServers {
+    // Dropped in this order: the gateway ends before its host.
     _gateway: Tethered,
     _scripted_model: Tethered,
     program: PathBuf,
@@ -30,22 +30,22 @@ pub(crate) struct Stage {
     folder: PathBuf,
 }
 
-/// Agents behind a stage's gateway: (name, program). Each thinks with the play of its name.
+/// Agents behind the gateway: (name, program). Each uses the scripted play of its name.
 pub(crate) type Agents = [(&'static str, PathBuf)];
 
-impl Stage {
-    /// Builds and starts both; the store and the logs are in a folder of this name.
+impl TestServers {
+    /// Builds and starts both servers. The store and the logs are in a folder with this name.
     pub(crate) fn start(root: &Path, name: &str) -> Result<Self, String> {
         Self::with_agents(root, name, &[])
     }
 
-    /// The same with agents, each a second time as `NAME-tools` with a built-in tool.
+    /// The same with agents. Each has a second entry `NAME-tools` with a built-in tool.
     pub(crate) fn with_agents(root: &Path, name: &str, agents: &Agents) -> Result<Self, String> {
         let arguments = ["--quiet", "--package", "toolgate", "--package", "toolgate-testkit", "--bins"];
         let [gateway, scripted_model] = cargo::build(root, &arguments, ["toolgate", "scripted-model"])?;
         let folder = root.join(".toolgate-test").join(name);
         if folder.exists() {
-            // The store of an earlier run must not answer for this one.
+            // Removes the store of an earlier run.
             fs::remove_dir_all(&folder).map_err(|cause| format!("clearing {}: {cause}", folder.display()))?;
         }
         fs::create_dir_all(&folder).map_err(|cause| format!("creating {}: {cause}", folder.display()))?;
@@ -59,7 +59,7 @@ impl Stage {
         let store = folder.join("toolgate.db");
         let text = config_text(&model_url, &store) + &agents_text(&model_url, agents);
         fs::write(&config, text).map_err(|cause| format!("writing {}: {cause}", config.display()))?;
-        // Agents keep their files below the home folder, and a person's own must stay out of it.
+        // Agents write to the home folder, which must not be the user's.
         let home = format!("HOME={}", folder.display());
         let (program, config) = (gateway, config.to_string_lossy());
         let arguments = [home.as_str(), &program.to_string_lossy(), "--config", &config];
@@ -72,15 +72,15 @@ impl Stage {
     }
 }
 
-/// Runs a suite, which finds the gateway in GATEWAY, its program in TOOLGATE and the scripted model in
+/// Runs a suite with the gateway's URL in `GATEWAY`, its program in `TOOLGATE` and the scripted model's URL in
 /// `SCRIPTED_MODEL`.
-pub(crate) fn run_suite(stage: &Result<Stage, String>, command: &mut Command) -> Outcome {
-    let Ok(stage) = stage else {
-        return Outcome::plain(Err("not run, because there is no gateway to talk to".to_owned()));
+pub(crate) fn run_suite(servers: &Result<TestServers, String>, command: &mut Command) -> StepResult {
+    let Ok(servers) = servers else {
+        return StepResult::plain(Err("not run, because the gateway did not start".to_owned()));
     };
     let chosen: Vec<_> =
         command.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
-    // The SDKs read keys, addresses and proxies from the environment; a suite must not depend on the person's.
+    // The SDKs read keys, URLs and proxies from the environment; a suite must not depend on the user's.
     command.env_clear();
     if let Some(path) = std::env::var_os("PATH") {
         command.env("PATH", path);
@@ -89,16 +89,19 @@ pub(crate) fn run_suite(stage: &Result<Stage, String>, command: &mut Command) ->
         command.env(name, value.unwrap_or_default());
     }
     command
-        .env("GATEWAY", &stage.gateway_url)
-        .env("TOOLGATE", &stage.program)
-        .env("SCRIPTED_MODEL", &stage.model_url)
+        .env("GATEWAY", &servers.gateway_url)
+        .env("TOOLGATE", &servers.program)
+        .env("SCRIPTED_MODEL", &servers.model_url)
         .env("PYTHONUNBUFFERED", "1")
         .env("PYTHONDONTWRITEBYTECODE", "1");
     let (counts, result) = run_counting(command);
     let nothing_ran = counts.passed == 0 && result.is_ok();
     let result = if nothing_ran { Err("the suite ran no checks".to_owned()) } else { result };
-    let log = stage.folder.join("toolgate.log");
-    Outcome::counted(counts, result.map_err(|why| format!("{why}; the gateway's log is {}", log.display())))
+    let log = servers.folder.join("toolgate.log");
+    StepResult::counted(
+        counts,
+        result.map_err(|why| format!("{why}; the gateway's log is {}", log.display())),
+    )
 }
 
 fn config_text(model_url: &str, store: &Path) -> String {
@@ -108,14 +111,14 @@ fn config_text(model_url: &str, store: &Path) -> String {
         text.push('\n');
     };
     for (host, dialect) in HOSTS {
-        // The scripted errors never go away, so trying again would only take time.
+        // The scripted errors are permanent, so retries would only take time.
         add(&format!(
             "\n[upstreams.{host}]\ndialect = \"{dialect}\"\nbase_url = \"{model_url}\"\napi_key = \"sk-test\"\nretries = 0"
         ));
         for case in CASES {
             add(&format!("\n[models.\"{host}/{case}\"]\nupstream = \"{host}\"\nmodel = \"{case}\""));
         }
-        // The plays of the scripted model: what a model says that only knows text.
+        // The plays of the scripted model, for prompted tools.
         add(&format!("\n[models.\"p{host}/*\"]\nupstream = \"{host}\"\ntools = \"prompted\""));
     }
     text
@@ -146,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_stands_alone_and_with_a_tool_and_has_a_play_of_its_own() {
+    fn an_agent_has_an_entry_without_and_one_with_tools_and_its_own_play() {
         let text = agents_text("http://127.0.0.1:9/v1", &[("older", PathBuf::from("/bin/claude"))]);
         for line in [
             "[agents.older]\ncommand = \"/bin/claude\"\ntools = []\n",
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_case_stands_behind_every_host() {
+    fn every_case_is_configured_for_every_host() {
         let text = config_text("http://127.0.0.1:9/v1", Path::new("/tmp/x.db"));
         assert!(text.starts_with("listen = \"127.0.0.1:0\"\nstore = \"sqlite:/tmp/x.db\"\n"));
         assert!(

@@ -1,15 +1,15 @@
-//! Rules on who may know whom: dialects do not know each other, and `model` and `dialect` do no I/O.
+//! Rules on dependencies: dialects are independent of each other, and codecs do no I/O.
 
-use super::{Finding, SourceFile, Subject, has_word};
+use super::{Finding, RuleInput, SourceFile, has_word};
 
 const DIALECT_ROOT: &str = "crates/dialect/src/";
 const PURE_CRATES: &[&str] = &["crates/model/", "crates/dialect/"];
 
-/// Crates that do I/O; a pure crate may have them as test dependencies only.
+/// Crates that do I/O; a codec may use them in tests only.
 const IO_CRATES: &[&str] =
     &["tokio", "tokio-util", "hyper", "hyper-util", "axum", "reqwest", "sqlx", "tower"];
 
-/// What reaches outside the process or reads a clock.
+/// Paths that do I/O or read a clock.
 const IO_PATHS: &[&str] = &[
     "tokio",
     "hyper",
@@ -27,7 +27,7 @@ const IO_PATHS: &[&str] = &[
 /// The same inside `use std::{…}`.
 const IO_MODULES: &[&str] = &["net", "fs", "env", "process", "thread"];
 
-/// A dialect is a folder with its own wire types.
+/// The dialects: folders with their own wire types.
 pub(super) fn dialect_names(files: &[SourceFile]) -> Vec<String> {
     let mut names: Vec<String> = files
         .iter()
@@ -41,27 +41,27 @@ pub(super) fn dialect_names(files: &[SourceFile]) -> Vec<String> {
     names
 }
 
-pub(super) fn dialects_do_not_know_each_other(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file = subject.file;
+pub(super) fn dialects_are_independent(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
     let inside = file.path.strip_prefix(DIALECT_ROOT).and_then(|path| path.split_once('/'));
     let Some((own, _)) = inside.filter(|_| file.is_rust()) else { return };
-    if !subject.dialects.iter().any(|name| name == own) {
+    if !input.dialects.iter().any(|name| name == own) {
         return;
     }
     for (number, line) in file.numbered_lines() {
         let foreign =
-            subject.dialects.iter().find(|name| *name != own && has_word(without_comment(line), name));
+            input.dialects.iter().find(|name| *name != own && has_word(without_comment(line), name));
         if let Some(other) = foreign {
             findings.push(file.finding(
                 number,
-                format!("the dialect `{own}` must not know `{other}`: go through the model"),
+                format!("the dialect `{own}` must not use `{other}`: convert through the model"),
             ));
         }
     }
 }
 
-pub(super) fn codecs_do_no_io(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file = subject.file;
+pub(super) fn codecs_do_no_io(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
     let is_pure = PURE_CRATES
         .iter()
         .any(|root| file.path.strip_prefix(root).is_some_and(|path| path.starts_with("src/")));
@@ -80,8 +80,8 @@ pub(super) fn codecs_do_no_io(subject: &Subject<'_>, findings: &mut Vec<Finding>
     }
 }
 
-pub(super) fn codecs_depend_on_no_io(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let file = subject.file;
+pub(super) fn codecs_have_no_io_dependencies(input: &RuleInput<'_>, findings: &mut Vec<Finding>) {
+    let file = input.file;
     if !PURE_CRATES.iter().any(|root| file.path == format!("{root}Cargo.toml")) {
         return;
     }
@@ -98,7 +98,7 @@ pub(super) fn codecs_depend_on_no_io(subject: &Subject<'_>, findings: &mut Vec<F
     }
 }
 
-/// Tests stand last in a file, so the code ends where an inline test module begins.
+/// The lines before an inline test module, which is always last in a file.
 fn code_before_tests(file: &SourceFile) -> impl Iterator<Item = (usize, &str)> {
     let lines: Vec<(usize, &str)> = file.numbered_lines().collect();
     let end = lines

@@ -1,4 +1,4 @@
-//! Starts the binary with a home of its own and waits until it says where it listens.
+//! Starts the binary with its own home folder and waits until it prints its address.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::http_client::{Reply, request};
 
-/// The binary with nothing of this machine's settings: no variables but a home, an empty working directory.
+/// The binary isolated from this machine: only the variable HOME, and an empty working directory.
 pub(crate) fn toolgate(home: &TempDir, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     command.args(arguments).env_clear().current_dir(home.path());
@@ -16,23 +16,23 @@ pub(crate) fn toolgate(home: &TempDir, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end.
+/// Runs a command until it ends.
 pub(crate) fn run(home: &TempDir, arguments: &[&str]) -> Output {
     toolgate(home, arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// A running gateway; ends with the value.
-pub(crate) struct Running {
+/// A running gateway, killed on drop.
+pub(crate) struct GatewayProcess {
     pub(crate) address: SocketAddr,
-    /// What it printed so far: the ready line, and all up to the curl line once that was asked for.
+    /// The output so far: up to the address, or up to the curl line after [`GatewayProcess::curl_line`].
     pub(crate) greeting: String,
     pub(crate) child: Child,
     stdout: BufReader<ChildStdout>,
     _home: TempDir,
 }
 
-impl Running {
-    /// On a free port, without a config.
+impl GatewayProcess {
+    /// Starts on a free port, without a config.
     pub(crate) fn without_config() -> Self {
         Self::start(tempfile::tempdir().unwrap(), &["--listen", "127.0.0.1:0"])
     }
@@ -56,19 +56,19 @@ impl Running {
         Self { address, greeting, child, stdout, _home: home }
     }
 
-    /// What it prints until it ends.
+    /// Reads the output until the process ends.
     pub(crate) fn rest_of_output(&mut self) -> String {
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).unwrap();
         rest
     }
 
-    /// The curl line it printed.
+    /// Reads the output up to the curl line and returns that line.
     pub(crate) fn curl_line(&mut self) -> String {
         let mut line = String::new();
         while !line.trim_start().starts_with("curl ") {
             line.clear();
-            assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "no curl line came");
+            assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "no curl line was printed");
             self.greeting.push_str(&line);
         }
         line
@@ -87,9 +87,9 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for GatewayProcess {
     fn drop(&mut self) {
-        // It may have ended already, which is what some tests are about.
+        // Some tests have ended the process already.
         self.child.kill().unwrap_or_default();
         self.child.wait().map(drop).unwrap_or_default();
     }

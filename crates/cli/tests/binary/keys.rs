@@ -1,16 +1,16 @@
-//! Keys, from the command that makes one to the request that uses it.
+//! Keys: from the command that creates one to the request that uses it.
 
-use crate::running::{Running, run};
+use crate::gateway_process::{GatewayProcess, run};
 
 #[test]
-fn a_made_key_lets_its_holder_in_and_nobody_else() {
+fn only_requests_with_the_created_key_are_accepted() {
     let home = tempfile::tempdir().unwrap();
-    let made = String::from_utf8(run(&home, &["keys", "new", "alice"]).stdout).unwrap();
-    let key = made.lines().find(|line| line.starts_with("tg-")).unwrap();
-    let lines = &made[made.find("[[keys]]").unwrap()..];
+    let printed = String::from_utf8(run(&home, &["keys", "new", "alice"]).stdout).unwrap();
+    let key = printed.lines().find(|line| line.starts_with("tg-")).unwrap();
+    let lines = &printed[printed.find("[[keys]]").unwrap()..];
     std::fs::write(home.path().join("toolgate.toml"), format!("listen = \"127.0.0.1:0\"\n{lines}")).unwrap();
 
-    let mut gateway = Running::start(home, &[]);
+    let mut gateway = GatewayProcess::start(home, &[]);
     assert!(gateway.curl_line().contains("-H 'x-api-key: YOUR-KEY'"));
     let bearer = format!("Bearer {key}");
     for (headers, status) in [
