@@ -1,4 +1,4 @@
-//! Callers with different keys share nothing: no session, no record, no process.
+//! Callers with different keys share no session, no record and no process.
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -6,7 +6,7 @@ use toolgate_backend::config::Builtins;
 use toolgate_gateway::config::{Key, ModelPattern};
 
 use crate::client::{Api, Client, Delivery};
-use crate::stage::{Piece, Stage, programs, says};
+use crate::harness::{Block, Harness, message, programs};
 
 fn key(name: &str) -> Key {
     let models = vec![ModelPattern::new("*")];
@@ -22,49 +22,57 @@ fn client_of(name: &str, session: Option<&str>) -> Client {
 }
 
 #[tokio::test]
-async fn a_session_is_known_to_its_own_key_alone() {
+async fn a_session_belongs_to_one_key() {
     // agent 16
     for program in programs() {
-        let stage = Stage::set(&program, |setting| {
-            setting.config.keys = vec![key("alice"), key("bob")];
-            setting.agent.builtins = Builtins::Only(vec!["Read".to_owned()]);
+        let harness = Harness::set(&program, |config| {
+            config.config.keys = vec![key("alice"), key("bob")];
+            config.agent.builtins = Builtins::Only(vec!["Read".to_owned()]);
         })
         .await;
-        let note = stage.workdir().join("note.txt");
+        let note = harness.workdir().join("note.txt");
         std::fs::write(&note, "alices-own-secret").expect("a file");
         let read = json!({ "file_path": note.display().to_string() });
 
         let mut alice = client_of("alice", Some("ours"));
-        stage.on(says(&[Piece::Text("I read."), Piece::Call("toolu_r", "Read", read)]));
-        stage.on(says(&[Piece::Text("And keep it.")]));
-        alice.say(&stage.gate, "Read my note.").await;
-        assert!(stage.heard()[2].to_string().contains("alices-own-secret"));
-        stage.forget();
+        harness.queue(message(&[Block::Text("I read."), Block::Call("toolu_r", "Read", read)]));
+        harness.queue(message(&[Block::Text("And keep it.")]));
+        alice.say(&harness.gate, "Read my note.").await;
+        assert!(harness.model_messages()[2].to_string().contains("alices-own-secret"));
+        harness.clear_requests();
 
-        // Bob knows her session's name, her words, and even what she was told.
+        // Bob knows the name of her session, her messages and the replies.
         let mut bob = client_of("bob", Some("ours"));
-        stage.on(says(&[Piece::Text("Which note?")]));
-        bob.say(&stage.gate, "What was in the note?").await;
-        assert_eq!(stage.heard(), bob.said[..1]);
+        harness.queue(message(&[Block::Text("Which note?")]));
+        bob.say(&harness.gate, "What was in the note?").await;
+        assert_eq!(harness.model_messages(), bob.expected[..1]);
         let mut bob = client_of("bob", Some("ours"));
-        stage.on(says(&[Piece::Text("I cannot.")]));
-        assert_eq!(bob.say(&stage.gate, "Read my note.").await.text, "I cannot.");
+        harness.queue(message(&[Block::Text("I cannot.")]));
+        assert_eq!(bob.say(&harness.gate, "Read my note.").await.text, "I cannot.");
         for session in [None, Some("ours")] {
             let mut bob = client_of("bob", session);
             bob.history.clone_from(&alice.history);
-            bob.said.clone_from(&alice.said);
-            stage.on(says(&[Piece::Text("I do not know.")]));
-            bob.say(&stage.gate, "What was in it?").await;
-            assert_eq!(stage.heard(), bob.said[..3], "nothing of what her agent did by itself");
+            bob.expected.clone_from(&alice.expected);
+            harness.queue(message(&[Block::Text("I do not know.")]));
+            bob.say(&harness.gate, "What was in it?").await;
+            assert_eq!(
+                harness.model_messages(),
+                bob.expected[..3],
+                "nothing of what her agent did by itself"
+            );
         }
-        for asked in stage.asked() {
+        for asked in harness.model_requests() {
             assert!(!String::from_utf8_lossy(&asked.body).contains("alices-own-secret"));
         }
 
-        // Hers is as it was.
+        // Alice's session is unchanged.
         let mut alice = client_of("alice", Some("ours"));
-        stage.on(says(&[Piece::Text("A secret.")]));
-        alice.say(&stage.gate, "What was in the note?").await;
-        assert!(stage.heard()[2].to_string().contains("alices-own-secret"), "{:?}", stage.heard());
+        harness.queue(message(&[Block::Text("A secret.")]));
+        alice.say(&harness.gate, "What was in the note?").await;
+        assert!(
+            harness.model_messages()[2].to_string().contains("alices-own-secret"),
+            "{:?}",
+            harness.model_messages()
+        );
     }
 }

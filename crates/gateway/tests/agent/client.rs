@@ -1,11 +1,10 @@
-//! A client of each API that keeps its own history, as programs do: it sends everything every time, and knows of no
-//! session.
+//! A client of each API that keeps its own history: it sends everything every time and knows no session.
 
 use serde_json::{Value, json};
 
 use crate::gate::{Answer, Gate};
 
-/// The API a client speaks.
+/// The API that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Api {
     Messages,
@@ -30,28 +29,28 @@ pub(crate) const ALL: [(Api, Delivery); 6] = [
     (Api::Responses, Delivery::Streamed),
 ];
 
-/// A conversation as its client keeps it.
+/// A conversation as the client keeps it.
 pub(crate) struct Client {
     pub(crate) api: Api,
     pub(crate) delivery: Delivery,
-    /// In its API's own form.
+    /// In the form of its API.
     pub(crate) history: Vec<Value>,
-    /// The same in the form in which the model should hear it.
-    pub(crate) said: Vec<Value>,
+    /// The messages that the model should get, as Messages API JSON.
+    pub(crate) expected: Vec<Value>,
     pub(crate) tools: Vec<&'static str>,
     pub(crate) extra: Value,
-    /// Beside its content type: a key, a session.
+    /// Further headers, such as a key or a session.
     pub(crate) headers: Vec<(&'static str, String)>,
 }
 
-/// What a client reads off a reply.
+/// What a client reads from a reply.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Reply {
     pub(crate) text: String,
     /// Id, name, arguments.
     pub(crate) calls: Vec<(String, String, Value)>,
     pub(crate) stop: String,
-    /// Input as this API counts it, and output.
+    /// Input tokens as this API counts them, and output tokens.
     pub(crate) usage: (u64, u64),
     /// In dollars.
     pub(crate) cost: Option<f64>,
@@ -64,31 +63,31 @@ impl Client {
             api,
             delivery,
             history: Vec::new(),
-            said: Vec::new(),
+            expected: Vec::new(),
             tools: vec!["get_weather", "get_time"],
             extra: json!({}),
             headers: Vec::new(),
         }
     }
 
-    /// Says something.
+    /// Adds a user message and sends the conversation.
     pub(crate) async fn say(&mut self, gate: &Gate, text: &str) -> Reply {
         self.history.push(json!({ "role": "user", "content": text }));
-        self.hear(json!([{ "type": "text", "text": text }]));
+        self.expect_user_content(json!([{ "type": "text", "text": text }]));
         self.ask(gate).await
     }
 
-    /// Adds a message in the form of the Messages API, which the model should hear as it is.
+    /// Adds a message as Messages API JSON, which the model should get unchanged.
     pub(crate) fn push(&mut self, message: Value) {
         let content = match message["content"].as_str() {
             Some(text) => json!([{ "type": "text", "text": text }]),
             None => message["content"].clone(),
         };
         self.history.push(message);
-        self.hear(content);
+        self.expect_user_content(content);
     }
 
-    /// Sends results: id and text.
+    /// Adds results, each an id and a text, and sends the conversation.
     pub(crate) async fn answer(&mut self, gate: &Gate, results: &[(&str, &str)]) -> Reply {
         self.add_results(results);
         self.ask(gate).await
@@ -112,29 +111,29 @@ impl Client {
                 self.history.extend(results.iter().map(output));
             }
         }
-        // The model hears results in the order of its calls.
-        let calls = self.said.last().expect("an assistant message")["content"].clone();
+        // The model gets results in the order of its calls.
+        let calls = self.expected.last().expect("an assistant message")["content"].clone();
         let order = calls.as_array().expect("blocks").iter().filter_map(|call| call["id"].as_str());
         let ordered = order.filter_map(|id| blocks.iter().find(|block| block["tool_use_id"] == id).cloned());
         let ordered: Vec<Value> = ordered.collect();
-        self.hear(json!(ordered));
+        self.expect_user_content(json!(ordered));
     }
 
-    /// Sends the whole history, and adds the reply to it.
+    /// Sends the conversation and adds the reply to it.
     pub(crate) async fn ask(&mut self, gate: &Gate) -> Reply {
         let reply = self.ask_once(gate).await;
-        self.keep(&reply);
+        self.add_reply(&reply);
         reply
     }
 
-    /// Sends the whole history, whatever comes of it.
+    /// Sends the conversation; the answer may be an error.
     pub(crate) async fn send(&self, gate: &Gate) -> Answer {
         let own = self.headers.iter().map(|(name, value)| (*name, value.as_str()));
         let headers: Vec<(&str, &str)> = own.chain([("content-type", "application/json")]).collect();
         gate.send(http::Method::POST, self.path(), &headers, self.body().to_string()).await
     }
 
-    /// Sends the whole history.
+    /// Sends the conversation.
     pub(crate) async fn ask_once(&self, gate: &Gate) -> Reply {
         let answer = self.send(gate).await;
         let (status, session) = (answer.status(), answer.header("x-session-id").to_owned());
@@ -192,27 +191,27 @@ impl Client {
         body
     }
 
-    fn hear(&mut self, content: Value) {
+    fn expect_user_content(&mut self, content: Value) {
         let Value::Array(blocks) = content else { panic!("blocks") };
-        match self.said.last_mut() {
+        match self.expected.last_mut() {
             Some(last) if last["role"] == "user" => {
                 last["content"].as_array_mut().expect("blocks").extend(blocks);
             }
-            _ => self.said.push(json!({ "role": "user", "content": blocks })),
+            _ => self.expected.push(json!({ "role": "user", "content": blocks })),
         }
     }
 
-    /// Adds a reply to the history.
-    pub(crate) fn keep(&mut self, reply: &Reply) {
-        let mut heard: Vec<Value> = Vec::new();
+    /// Adds a reply to the conversation.
+    pub(crate) fn add_reply(&mut self, reply: &Reply) {
+        let mut blocks: Vec<Value> = Vec::new();
         if !reply.text.is_empty() {
-            heard.push(json!({ "type": "text", "text": reply.text }));
+            blocks.push(json!({ "type": "text", "text": reply.text }));
         }
         for (id, name, input) in &reply.calls {
-            heard.push(json!({ "type": "tool_use", "id": id, "name": name, "input": input }));
+            blocks.push(json!({ "type": "tool_use", "id": id, "name": name, "input": input }));
         }
         match self.api {
-            Api::Messages => self.history.push(json!({ "role": "assistant", "content": heard })),
+            Api::Messages => self.history.push(json!({ "role": "assistant", "content": blocks })),
             Api::Chat => {
                 let calls: Vec<Value> = reply
                     .calls
@@ -238,7 +237,7 @@ impl Client {
                 }));
             }
         }
-        self.said.push(json!({ "role": "assistant", "content": heard }));
+        self.expected.push(json!({ "role": "assistant", "content": blocks }));
     }
 
     fn read(&self, text: &str) -> Reply {

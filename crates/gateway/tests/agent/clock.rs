@@ -1,4 +1,4 @@
-//! The time of day as a test needs it.
+//! A clock under the test's control.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use toolgate_gateway::Clock;
 use toolgate_state::UnixMillis;
 
-/// A clock that stands still until it is put forward.
+/// Stands still until the test advances it.
 #[derive(Default)]
-pub(crate) struct StandingClock(AtomicI64);
+pub(crate) struct ManualClock(AtomicI64);
 
-impl Clock for StandingClock {
+impl Clock for ManualClock {
     fn now(&self) -> UnixMillis {
         UnixMillis(self.0.load(Ordering::Relaxed))
     }
 }
 
-impl StandingClock {
-    pub(crate) fn forward(&self, by: Duration) {
+impl ManualClock {
+    pub(crate) fn advance(&self, by: Duration) {
         self.0.fetch_add(i64::try_from(by.as_millis()).expect("a time"), Ordering::Relaxed);
     }
 }

@@ -1,18 +1,16 @@
-//! Claude Code behind the gateway: the real program, in every generation at hand, thinking with a scripted model.
+//! Claude Code behind the gateway: the real program, in each supported version, with a scripted model.
 //!
-//! `cargo xtask test` installs the programs and names them in `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT`; without
-//! them the tests here fail and say so. `cargo nextest run --profile quick` leaves them out.
+//! `cargo xtask test` installs the programs and sets `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT` to their paths;
+//! without them these tests fail. `cargo nextest run --profile quick` skips them.
 //!
-//! `agent 14` at a test means the fourteenth of the cases that other programs of this kind got wrong, `M5` the fifth
-//! of those that one of them did.
+//! Comments such as `agent 14` or `M5` name a case that similar programs are known to get wrong.
 
 #[cfg(test)]
-#[cfg(unix)]
-mod ahead;
+mod approvals;
 #[cfg(test)]
-mod apart;
+mod approver;
 #[cfg(test)]
-mod asking;
+mod builtin_tools;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
@@ -22,35 +20,36 @@ mod client;
 #[cfg(test)]
 mod clock;
 #[cfg(test)]
-mod data;
+mod conversation_isolation;
 #[cfg(test)]
-mod failing;
+mod environment_isolation;
+#[cfg(test)]
+mod failures;
 #[cfg(test)]
 #[cfg(unix)]
-mod faulty;
+mod faulty_programs;
 #[cfg(test)]
 #[path = "../service/gate.rs"]
 #[expect(dead_code, reason = "shared with the tests of other back ends, which use the rest")]
 mod gate;
 #[cfg(test)]
-mod isolation;
+mod harness;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
-mod offers;
+mod offered_tools;
 #[cfg(test)]
-mod own_tools;
+mod partial_results;
 #[cfg(test)]
-mod parts;
+#[cfg(unix)]
+mod preopening;
 #[cfg(test)]
-mod people;
-#[cfg(test)]
-mod remembering;
+mod records;
 #[cfg(test)]
 mod resuming;
 #[cfg(test)]
+mod rewording;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
-mod stage;
-#[cfg(test)]
-mod wording;
+mod user_text;

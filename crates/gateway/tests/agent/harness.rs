@@ -1,4 +1,4 @@
-//! A gateway with one agent, and the scripted model the agent thinks with.
+//! A gateway with one agent, and the scripted model that the agent uses.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use toolgate_testkit::{Received, Script, ScriptedUpstream};
 use crate::gate::{Gate, Surroundings, config, route};
 
 /// The longest a test waits for processes to end.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The programs to test with, of both generations. Without them nothing would be tested, and that must show.
+/// The programs to test with, one per supported version. Missing programs fail the tests instead of skipping them.
 pub(crate) fn programs() -> Vec<PathBuf> {
     ["CLAUDE_CODE_OLDER", "CLAUDE_CODE_CURRENT"].map(program).to_vec()
 }
@@ -36,46 +36,46 @@ fn program(variable: &str) -> PathBuf {
 }
 
 /// A gateway whose model `agent` is Claude Code.
-pub(crate) struct Stage {
+pub(crate) struct Harness {
     pub(crate) gate: Gate,
     pub(crate) model: ScriptedUpstream,
-    answers: Arc<Mutex<VecDeque<Script>>>,
-    forgotten: AtomicUsize,
-    setting: Setting,
+    replies: Arc<Mutex<VecDeque<Script>>>,
+    cleared: AtomicUsize,
+    config: HarnessConfig,
     folder: TempDir,
 }
 
-/// What a test may choose.
-pub(crate) struct Setting {
+/// What a test may configure.
+pub(crate) struct HarnessConfig {
     pub(crate) agent: AgentConfig,
     pub(crate) config: GatewayConfig,
     pub(crate) models: Vec<ModelRoute>,
     pub(crate) surroundings: Surroundings,
 }
 
-impl Stage {
+impl Harness {
     pub(crate) async fn new(program: &Path) -> Self {
         Self::set(program, |_| ()).await
     }
 
-    /// With an agent changed as the test needs it.
+    /// With a changed agent configuration.
     pub(crate) async fn with(program: &Path, change: impl FnOnce(&mut AgentConfig)) -> Self {
-        Self::set(program, |setting| change(&mut setting.agent)).await
+        Self::set(program, |config| change(&mut config.agent)).await
     }
 
-    /// With rules for the agent's own tools.
+    /// With these built-in tools and rules.
     pub(crate) async fn with_rules(program: &Path, tools: &[&str], rules: &[&str]) -> Self {
-        Self::set(program, |setting| {
-            setting.agent.builtins = Builtins::Only(tools.iter().map(|tool| (*tool).to_owned()).collect());
+        Self::set(program, |config| {
+            config.agent.builtins = Builtins::Only(tools.iter().map(|tool| (*tool).to_owned()).collect());
             let rules = rules.iter().map(|rule| Rule::parse(rule).expect("a rule")).collect();
-            setting.config.approvals =
+            config.config.approvals =
                 ApprovalConfig { timeout: Duration::from_millis(100), rules: Rules::new(rules) };
         })
         .await
     }
 
-    /// With anything changed as the test needs it.
-    pub(crate) async fn set(program: &Path, change: impl FnOnce(&mut Setting)) -> Self {
+    /// With any changed configuration.
+    pub(crate) async fn set(program: &Path, change: impl FnOnce(&mut HarnessConfig)) -> Self {
         let model = ScriptedUpstream::start().await;
         let folder = TempDir::new().expect("a folder");
         let mut agent = AgentConfig::new("claude", program.to_owned(), folder.path().to_owned());
@@ -89,106 +89,107 @@ impl Stage {
         }
         let models =
             vec![route("agent", &[Via::Agent(AgentName::new("claude"))]), route("demo", &[Via::Demo])];
-        let mut setting = Setting { agent, config: config(), models, surroundings: Surroundings::default() };
-        change(&mut setting);
-        Self::over(model, setting, folder)
+        let mut config =
+            HarnessConfig { agent, config: config(), models, surroundings: Surroundings::default() };
+        change(&mut config);
+        Self::over(model, config, folder)
     }
 
-    fn over(model: ScriptedUpstream, setting: Setting, folder: TempDir) -> Self {
-        let answers: Arc<Mutex<VecDeque<Script>>> = Arc::default();
-        let queue = Arc::clone(&answers);
+    fn over(model: ScriptedUpstream, config: HarnessConfig, folder: TempDir) -> Self {
+        let replies: Arc<Mutex<VecDeque<Script>>> = Arc::default();
+        let queue = Arc::clone(&replies);
         model.always(move |request| {
             if !request.path.starts_with("/v1/messages") {
-                // The program looks whether its host is there.
+                // The program checks whether its API host responds.
                 return Script::json(200, "{}");
             }
             let next = queue.lock().expect("the queue").pop_front();
             next.unwrap_or_else(|| {
                 let last = conversation(&request.json()).pop().unwrap_or_default().to_string();
-                let message = format!("the test expects no more questions, and here is one: {last:.500}");
+                let message = format!("the test expects no further model request, but got one: {last:.500}");
                 Script::json(400, json!({ "error": { "message": message } }))
             })
         });
-        let gate = start(&setting);
-        Self { setting, gate, model, answers, forgotten: AtomicUsize::new(0), folder }
+        let gate = start(&config);
+        Self { config, gate, model, replies, cleared: AtomicUsize::new(0), folder }
     }
 
-    /// What the model answers next.
-    pub(crate) fn on(&self, answer: Script) {
-        self.answers.lock().expect("the queue").push_back(answer);
+    /// Queues the model's next reply.
+    pub(crate) fn queue(&self, reply: Script) {
+        self.replies.lock().expect("the queue").push_back(reply);
     }
 
-    /// The gateway as it is after a restart: nothing of the old one is left but its store.
+    /// Restarts the gateway; only its store survives.
     pub(crate) async fn restart(&mut self) {
-        let old = std::mem::replace(&mut self.gate, start(&self.setting));
+        let old = std::mem::replace(&mut self.gate, start(&self.config));
         old.running.stop().await.expect("it stops");
     }
 
-    /// The same on a machine that has never heard of anything.
+    /// Restarts the gateway with an empty store, as on another machine.
     pub(crate) async fn restart_elsewhere(&mut self) {
-        self.setting.surroundings.store = Surroundings::default().store;
+        self.config.surroundings.store = Surroundings::default().store;
         self.restart().await;
     }
 
-    /// The processes of this agent, as the system lists them.
+    /// The ids of this agent's processes.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        processes(&self.setting.agent)
+        processes(&self.config.agent)
     }
 
-    /// Ends every process of the agent as the hardest fault would.
+    /// Kills every process of the agent with SIGKILL.
     pub(crate) fn kill_all(&self) {
         for id in self.processes() {
             let killed = std::process::Command::new("kill").args(["-9", &id.to_string()]).status();
-            assert!(killed.is_ok(), "kill can be run");
+            assert!(killed.is_ok(), "kill runs");
         }
     }
 
-    /// Stops the gateway; the rest stays to be looked at.
+    /// Stops the gateway and keeps the rest for inspection.
     pub(crate) async fn stop(self) -> Stopped {
         self.gate.running.stop().await.expect("it stops");
-        Stopped { agent: self.setting.agent, _folder: self.folder }
+        Stopped { agent: self.config.agent, _folder: self.folder }
     }
 
-    /// Returns when the system lists no process of the agent any more.
-    pub(crate) async fn until_no_process_is_left(&self) {
+    /// Returns when the agent has no process any more.
+    pub(crate) async fn wait_for_no_processes(&self) {
         let gone = async {
             while !self.processes().is_empty() {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(PATIENCE, gone).await.expect("every process ends");
+        tokio::time::timeout(TIMEOUT, gone).await.expect("every process ends");
     }
 
-    /// Where the agent works.
+    /// The agent's working directory.
     pub(crate) fn workdir(&self) -> PathBuf {
-        self.setting.agent.working_directory()
+        self.config.agent.working_directory()
     }
 
-    /// Its private home.
+    /// The agent's private home directory.
     pub(crate) fn home(&self) -> PathBuf {
-        self.setting.agent.folder.clone()
+        self.config.agent.folder.clone()
     }
 
-    /// What the model was asked to answer so far.
-    pub(crate) fn asked(&self) -> Vec<Received> {
+    /// The requests that the model has received.
+    pub(crate) fn model_requests(&self) -> Vec<Received> {
         let asked =
             self.model.requests().into_iter().filter(|request| request.path.starts_with("/v1/messages"));
-        asked.skip(self.forgotten.load(Ordering::Relaxed)).collect()
+        asked.skip(self.cleared.load(Ordering::Relaxed)).collect()
     }
 
-    /// Forgets what the model was asked so far.
-    pub(crate) fn forget(&self) {
-        self.forgotten.fetch_add(self.asked().len(), Ordering::Relaxed);
+    /// Clears the list of received requests.
+    pub(crate) fn clear_requests(&self) {
+        self.cleared.fetch_add(self.model_requests().len(), Ordering::Relaxed);
     }
 
-    /// The conversation as the model got it last.
-    pub(crate) fn heard(&self) -> Vec<Value> {
-        let asked = self.asked();
-        conversation(&asked.last().expect("the model was asked").json())
+    /// The messages of the last model request.
+    pub(crate) fn model_messages(&self) -> Vec<Value> {
+        let asked = self.model_requests();
+        conversation(&asked.last().expect("the model got a request").json())
     }
 }
 
-/// What is left of a stage whose gateway has stopped.
+/// What is left of a harness whose gateway has stopped.
 pub(crate) struct Stopped {
     agent: AgentConfig,
     _folder: TempDir,
@@ -200,7 +201,7 @@ impl Stopped {
     }
 }
 
-/// Those that have the agent's private home, but not those that run its tools.
+/// Processes with the agent's private home; those that run its tools have another one.
 fn processes(agent: &AgentConfig) -> Vec<u32> {
     let home = format!("HOME={}\0", agent.folder.display());
     let numbered = std::fs::read_dir("/proc").expect("a list of processes").flatten();
@@ -212,20 +213,20 @@ fn processes(agent: &AgentConfig) -> Vec<u32> {
     .collect()
 }
 
-fn start(setting: &Setting) -> Gate {
+fn start(config: &HarnessConfig) -> Gate {
     let backends = BackendConfig {
-        agents: vec![setting.agent.clone()],
-        models: setting.models.clone(),
+        agents: vec![config.agent.clone()],
+        models: config.models.clone(),
         ..BackendConfig::default()
     };
-    Gate::start_in(&setting.config, backends, setting.surroundings.clone())
+    Gate::start_in(&config.config, backends, config.surroundings.clone())
 }
 
-/// A message without what the program adds for itself: notes, cache marks and the prefix of tool names.
+/// The messages without what the program adds: reminders, cache markers and the prefix of tool names.
 pub(crate) fn conversation(body: &Value) -> Vec<Value> {
     let messages = body["messages"].as_array().expect("messages");
-    let said = messages.iter().filter(|message| message["role"] != "system");
-    said.map(|message| json!({ "role": message["role"], "content": content(&message["content"]) })).collect()
+    let turns = messages.iter().filter(|message| message["role"] != "system");
+    turns.map(|message| json!({ "role": message["role"], "content": content(&message["content"]) })).collect()
 }
 
 fn content(content: &Value) -> Value {
@@ -235,7 +236,7 @@ fn content(content: &Value) -> Value {
     let is_note =
         |block: &&Value| block["text"].as_str().is_some_and(|text| text.starts_with("<system-reminder>"));
     let blocks = content.as_array().expect("blocks").iter().filter(|block| !is_note(block));
-    // Results of one message come in the order in which they were ready: which that is means nothing.
+    // The program adds results in the order in which they are ready, which is arbitrary.
     let mut blocks: Vec<Value> = blocks.map(block).collect();
     blocks.sort_by_key(|block| block["tool_use_id"].as_str().map_or_else(|| "~".to_owned(), str::to_owned));
     Value::Array(blocks)
@@ -262,23 +263,23 @@ fn block(block: &Value) -> Value {
     block
 }
 
-/// A piece of what the scripted model says.
-pub(crate) enum Piece<'a> {
+/// A content block of a scripted message.
+pub(crate) enum Block<'a> {
     Text(&'a str),
-    /// Id, name in the model's sight, input.
+    /// Id, name that the model uses, input.
     Call(&'a str, &'a str, Value),
 }
 
-/// The model says this.
-pub(crate) fn says(pieces: &[Piece<'_>]) -> Script {
+/// A complete message of the scripted model.
+pub(crate) fn message(blocks: &[Block<'_>]) -> Script {
     let mut stop = "end_turn";
     let mut script = start_message();
-    for (index, piece) in pieces.iter().enumerate() {
-        let (block, delta) = match piece {
-            Piece::Text(text) => {
+    for (index, block) in blocks.iter().enumerate() {
+        let (block, delta) = match block {
+            Block::Text(text) => {
                 (json!({ "type": "text", "text": "" }), json!({ "type": "text_delta", "text": text }))
             }
-            Piece::Call(id, name, input) => {
+            Block::Call(id, name, input) => {
                 stop = "tool_use";
                 let delta = json!({ "type": "input_json_delta", "partial_json": input.to_string() });
                 (json!({ "type": "tool_use", "id": id, "name": name, "input": {} }), delta)
@@ -295,7 +296,7 @@ pub(crate) fn says(pieces: &[Piece<'_>]) -> Script {
     event(script, json!({ "type": "message_stop" }))
 }
 
-/// The first event of an answer, and nothing else yet.
+/// Only the first event of a message.
 pub(crate) fn start_message() -> Script {
     let usage = json!({
         "input_tokens": 20, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 3, "output_tokens": 1,

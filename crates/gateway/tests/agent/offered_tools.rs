@@ -1,13 +1,13 @@
-//! What is offered to the agent: every tool from the first request on, as the client wrote it, and what it changes in the middle.
+//! The tools, model and instructions of a conversation, and changes to them between two turns.
 
 use serde_json::{Value, json};
 use toolgate_backend::config::{AgentName, Builtins, Via};
 
 use crate::client::{Api, Client, Delivery};
 use crate::gate::route;
-use crate::stage::{Piece, Stage, programs, says};
+use crate::harness::{Block, Harness, message, programs};
 
-/// More than the program would show at once if it were left to choose.
+/// More tools than the program would load at once by default.
 const MANY: usize = 40;
 
 fn tools() -> Vec<Value> {
@@ -29,19 +29,19 @@ fn tools() -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn every_tool_is_there_at_once_as_it_was_written_and_always_in_the_same_order() {
+async fn every_tool_is_offered_at_once_unchanged_and_in_a_stable_order() {
     // agent 5, 8, 9, M4, M8
     for program in programs() {
-        let stage = Stage::new(&program).await;
+        let harness = Harness::new(&program).await;
         let mut offers: Vec<Value> = Vec::new();
         for text in ["one", "two"] {
             let mut client = Client::new(Api::Messages, Delivery::Whole);
             client.extra = json!({ "tools": tools() });
-            stage.on(says(&[Piece::Text("Yes.")]));
-            client.say(&stage.gate, text).await;
-            offers.push(stage.asked().last().expect("a question").json()["tools"].clone());
+            harness.queue(message(&[Block::Text("Yes.")]));
+            client.say(&harness.gate, text).await;
+            offers.push(harness.model_requests().last().expect("a question").json()["tools"].clone());
         }
-        assert_eq!(offers[0], offers[1], "another order would cost the prompt cache");
+        assert_eq!(offers[0], offers[1], "another order would miss the prompt cache");
         let offered = offers[0].as_array().expect("tools");
         assert_eq!(offered.len(), MANY);
         let find = |name: &str| {
@@ -52,85 +52,85 @@ async fn every_tool_is_there_at_once_as_it_was_written_and_always_in_the_same_or
             find(tool["name"].as_str().expect("a name"));
         }
         assert_eq!(find("nested")["input_schema"]["properties"], tools()[0]["input_schema"]["properties"]);
-        assert!(find("wordy").to_string().matches("word ").count() >= 990, "the description is whole");
+        assert!(find("wordy").to_string().matches("word ").count() >= 990, "the description is complete");
         let either = &find("either")["input_schema"]["properties"];
         assert!(either["a"].is_object() && either["b"].is_object(), "{either}");
     }
 }
 
 #[tokio::test]
-async fn tools_may_change_in_the_middle_and_nothing_said_is_lost() {
+async fn tools_may_change_during_a_conversation() {
     // agent 20
     for program in programs() {
-        let stage = Stage::new(&program).await;
+        let harness = Harness::new(&program).await;
         let mut client = Client::new(Api::Messages, Delivery::Whole);
-        stage.on(says(&[Piece::Call("toolu_a", "mcp__client__get_time", json!({}))]));
-        client.say(&stage.gate, "go").await;
+        harness.queue(message(&[Block::Call("toolu_a", "mcp__client__get_time", json!({}))]));
+        client.say(&harness.gate, "go").await;
         client.tools = vec!["get_time", "get_tide"];
-        stage.on(says(&[Piece::Call("toolu_b", "mcp__client__get_tide", json!({}))]));
-        let reply = client.answer(&stage.gate, &[("toolu_a", "12:00")]).await;
+        harness.queue(message(&[Block::Call("toolu_b", "mcp__client__get_tide", json!({}))]));
+        let reply = client.answer(&harness.gate, &[("toolu_a", "12:00")]).await;
         assert_eq!(reply.calls.len(), 1, "the new tool can be called: {reply:?}");
-        assert_eq!(stage.heard(), client.said[..client.said.len() - 1]);
+        assert_eq!(harness.model_messages(), client.expected[..client.expected.len() - 1]);
         client.tools = vec!["get_weather"];
-        stage.on(says(&[Piece::Text("High.")]));
-        client.answer(&stage.gate, &[("toolu_b", "high")]).await;
-        assert_eq!(stage.heard(), client.said[..client.said.len() - 1]);
-        assert_eq!(stage.asked().len(), 3);
+        harness.queue(message(&[Block::Text("High.")]));
+        client.answer(&harness.gate, &[("toolu_b", "high")]).await;
+        assert_eq!(harness.model_messages(), client.expected[..client.expected.len() - 1]);
+        assert_eq!(harness.model_requests().len(), 3);
     }
 }
 
 #[tokio::test]
-async fn the_model_may_change_in_the_middle_and_nothing_is_lost() {
-    // agent 20: not even what the agent did by itself under the other model
+async fn the_model_may_change_during_a_conversation() {
+    // agent 20: the hidden steps under the other model are kept too
     for program in programs() {
-        let stage = Stage::set(&program, |setting| {
-            setting.agent.builtins = Builtins::Only(vec!["Read".to_owned()]);
+        let harness = Harness::set(&program, |config| {
+            config.agent.builtins = Builtins::Only(vec!["Read".to_owned()]);
             let via = Via::Agent(AgentName::new("claude"));
             let mut large = route("agent-large", std::slice::from_ref(&via));
             large.targets[0].model = Some("the-large-one".to_owned());
-            setting.models.push(large);
+            config.models.push(large);
         })
         .await;
-        let note = stage.workdir().join("note.txt");
+        let note = harness.workdir().join("note.txt");
         std::fs::write(&note, "the note says 42").expect("a file");
         let read = json!({ "file_path": note.display().to_string() });
         let mut client = Client::new(Api::Messages, Delivery::Whole);
-        stage.on(says(&[Piece::Text("I read."), Piece::Call("toolu_r", "Read", read)]));
-        stage.on(says(&[Piece::Call("toolu_a", "mcp__client__get_time", json!({}))]));
-        client.say(&stage.gate, "go").await;
+        harness.queue(message(&[Block::Text("I read."), Block::Call("toolu_r", "Read", read)]));
+        harness.queue(message(&[Block::Call("toolu_a", "mcp__client__get_time", json!({}))]));
+        client.say(&harness.gate, "go").await;
         client.extra = json!({ "model": "agent-large" });
-        stage.on(says(&[Piece::Text("Noon.")]));
-        client.answer(&stage.gate, &[("toolu_a", "12:00")]).await;
-        let heard = stage.heard();
-        let asked = stage.asked().pop().expect("a question").json();
+        harness.queue(message(&[Block::Text("Noon.")]));
+        client.answer(&harness.gate, &[("toolu_a", "12:00")]).await;
+        let messages = harness.model_messages();
+        let asked = harness.model_requests().pop().expect("a question").json();
         assert_eq!(asked["model"], "the-large-one");
-        assert!(heard[2].to_string().contains("the note says 42"), "{heard:?}");
-        assert_eq!(heard[4]["content"], client.said[2]["content"]);
+        assert!(messages[2].to_string().contains("the note says 42"), "{messages:?}");
+        assert_eq!(messages[4]["content"], client.expected[2]["content"]);
         client.extra = json!({});
-        stage.on(says(&[Piece::Text("Yes.")]));
-        client.say(&stage.gate, "Sure?").await;
-        assert_ne!(stage.asked().pop().expect("a question").json()["model"], "the-large-one");
-        assert_eq!(stage.heard()[..5], heard);
-        assert_eq!(stage.asked().len(), 4);
+        harness.queue(message(&[Block::Text("Yes.")]));
+        client.say(&harness.gate, "Sure?").await;
+        assert_ne!(harness.model_requests().pop().expect("a question").json()["model"], "the-large-one");
+        assert_eq!(harness.model_messages()[..5], messages);
+        assert_eq!(harness.model_requests().len(), 4);
     }
 }
 
 #[tokio::test]
-async fn a_line_that_is_different_in_every_request_of_a_client_is_no_instruction() {
-    // T29: Claude Code as the client; the process that knows the conversation is still found
+async fn a_system_line_that_changes_with_every_request_is_ignored() {
+    // T29: Claude Code as the client; the live process of the conversation is still found
     for program in programs() {
-        let stage = Stage::with(&program, |agent| agent.pool.warm = 0).await;
+        let harness = Harness::with(&program, |agent| agent.pool.warm = 0).await;
         let mut client = Client::new(Api::Messages, Delivery::Whole);
         let mut processes = Vec::new();
         for number in 0..2 {
             let line = format!("x-anthropic-billing-header: cc_version=1; cch=marker{number};");
             let texts = [line.as_str(), "Be brief."].map(|text| json!({ "type": "text", "text": text }));
             client.extra = json!({ "system": texts });
-            stage.on(says(&[Piece::Text("Yes.")]));
-            client.say(&stage.gate, "go").await;
-            let system = stage.asked().pop().expect("a question").json()["system"].to_string();
+            harness.queue(message(&[Block::Text("Yes.")]));
+            client.say(&harness.gate, "go").await;
+            let system = harness.model_requests().pop().expect("a question").json()["system"].to_string();
             assert!(system.contains("Be brief.") && !system.contains("marker"), "{system}");
-            processes.push(stage.processes());
+            processes.push(harness.processes());
         }
         assert_eq!(processes[0], processes[1]);
     }

@@ -1,14 +1,14 @@
-//! What a user says is data: no file is read and no command run because of it.
+//! User text is data: it never makes the program read a file or run a command.
 
 use serde_json::json;
 
 use crate::client::{Api, Client, Delivery};
-use crate::stage::{Piece, Stage, programs, says};
+use crate::harness::{Block, Harness, message, programs};
 
 #[tokio::test]
-async fn paths_and_commands_in_a_users_text_reach_the_model_as_plain_text() {
+async fn paths_and_commands_in_user_text_reach_the_model_as_plain_text() {
     for program in programs() {
-        let stage = Stage::new(&program).await;
+        let harness = Harness::new(&program).await;
         let folder = tempfile::tempdir().expect("a folder");
         let secret = folder.path().join("secret.txt");
         std::fs::write(&secret, "the-secret-of-the-host").expect("a file");
@@ -25,17 +25,21 @@ async fn paths_and_commands_in_a_users_text_reach_the_model_as_plain_text() {
         ];
         let mut client = Client::new(Api::Messages, Delivery::Whole);
         for text in &texts {
-            stage.on(says(&[Piece::Text("Yes.")]));
-            client.say(&stage.gate, text).await;
-            assert_eq!(stage.heard(), client.said[..client.said.len() - 1], "live: {text}");
+            harness.queue(message(&[Block::Text("Yes.")]));
+            client.say(&harness.gate, text).await;
+            assert_eq!(
+                harness.model_messages(),
+                client.expected[..client.expected.len() - 1],
+                "live: {text}"
+            );
         }
-        // And again as history, on a process that knows nothing of it.
-        stage.kill_all();
+        // The same as history, in a fresh process.
+        harness.kill_all();
         client.push(json!({ "role": "user", "content": [{ "type": "text", "text": "/first" }, { "type": "text", "text": "second" }] }));
-        stage.on(says(&[Piece::Text("Yes.")]));
-        client.ask(&stage.gate).await;
-        assert_eq!(stage.heard(), client.said[..client.said.len() - 1], "as history");
-        for asked in stage.asked() {
+        harness.queue(message(&[Block::Text("Yes.")]));
+        client.ask(&harness.gate).await;
+        assert_eq!(harness.model_messages(), client.expected[..client.expected.len() - 1], "as history");
+        for asked in harness.model_requests() {
             assert!(!String::from_utf8_lossy(&asked.body).contains("the-secret-of-the-host"));
         }
     }

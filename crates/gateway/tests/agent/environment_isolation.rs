@@ -1,4 +1,4 @@
-//! Nothing of whoever runs the gateway reaches the agent: no memory, settings, hooks, servers or environment.
+//! Nothing of the operator's own account reaches the agent: no memory, settings, hooks, servers or environment.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,14 @@ use serde_json::json;
 use toolgate_backend::config::Builtins;
 
 use crate::client::{Api, Client, Delivery};
-use crate::stage::{Piece, Stage, programs, says};
+use crate::harness::{Block, Harness, message, programs};
 
-/// Stands in every text that must not reach the model.
+/// Marks every text that must not reach the model.
 const MARK: &str = "leaked-marker";
 
 #[tokio::test]
-async fn files_for_a_persons_own_agent_do_not_reach_this_one() {
-    // agent 29: where it works and in every folder above, with and without tools of its own
+async fn configuration_files_for_a_personal_agent_are_ignored() {
+    // agent 29: in the working directory and every folder above, with and without built-in tools
     for program in programs() {
         for builtins in [Builtins::None, Builtins::Only(vec!["Read".to_owned()])] {
             let project = tempfile::tempdir().expect("a folder");
@@ -24,28 +24,28 @@ async fn files_for_a_persons_own_agent_do_not_reach_this_one() {
             for folder in work.ancestors().take(3) {
                 instruct(folder, &ran);
             }
-            let stage = Stage::with(&program, |agent| {
+            let harness = Harness::with(&program, |agent| {
                 agent.builtins = builtins.clone();
                 agent.workdir = Some(work.clone());
             })
             .await;
-            instruct(&stage.home(), &ran);
+            instruct(&harness.home(), &ran);
             let mut client = Client::new(Api::Messages, Delivery::Whole);
-            stage.on(says(&[Piece::Call("toolu_a", "mcp__client__get_time", json!({}))]));
-            client.say(&stage.gate, "go").await;
-            stage.on(says(&[Piece::Text("Noon.")]));
-            client.answer(&stage.gate, &[("toolu_a", "12:00")]).await;
-            for asked in stage.asked() {
+            harness.queue(message(&[Block::Call("toolu_a", "mcp__client__get_time", json!({}))]));
+            client.say(&harness.gate, "go").await;
+            harness.queue(message(&[Block::Text("Noon.")]));
+            client.answer(&harness.gate, &[("toolu_a", "12:00")]).await;
+            for asked in harness.model_requests() {
                 let text = String::from_utf8_lossy(&asked.body).into_owned();
                 assert!(!text.contains(MARK), "{builtins:?}: {text:.2000}");
             }
-            assert_eq!(stage.asked().len(), 2);
-            assert!(!ran.exists(), "no command of theirs is run");
+            assert_eq!(harness.model_requests().len(), 2);
+            assert!(!ran.exists(), "no configured command runs");
         }
     }
 }
 
-/// Puts into a folder whatever a person would tell their own agent there.
+/// Writes every kind of configuration that a personal agent would read from a folder.
 fn instruct(folder: &Path, ran: &Path) {
     let run = format!("touch {}; echo {MARK}", ran.display());
     let server = json!({ "command": "/bin/sh", "args": ["-c", run] });
@@ -76,17 +76,18 @@ fn instruct(folder: &Path, ran: &Path) {
 }
 
 #[tokio::test]
-async fn the_child_sees_its_own_environment_alone() {
+async fn the_child_gets_only_its_own_environment() {
     // agent 29
     for program in programs() {
-        let stage = Stage::with(&program, |agent| {
+        let harness = Harness::with(&program, |agent| {
             agent.env.push(("LISTED_BY_THE_OPERATOR".to_owned(), "yes".to_owned().into()));
         })
         .await;
-        stage.on(says(&[Piece::Text("Yes.")]));
-        Client::new(Api::Messages, Delivery::Whole).say(&stage.gate, "go").await;
-        let home = stage.home().display().to_string();
-        let seen = stage.processes().into_iter().map(|id| fs::read_to_string(format!("/proc/{id}/environ")));
+        harness.queue(message(&[Block::Text("Yes.")]));
+        Client::new(Api::Messages, Delivery::Whole).say(&harness.gate, "go").await;
+        let home = harness.home().display().to_string();
+        let seen =
+            harness.processes().into_iter().map(|id| fs::read_to_string(format!("/proc/{id}/environ")));
         let seen: Vec<String> = seen.flatten().collect();
         assert!(!seen.is_empty());
         for environment in seen {
@@ -96,7 +97,7 @@ async fn the_child_sees_its_own_environment_alone() {
                 |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
             assert_eq!((value("HOME"), value("LISTED_BY_THE_OPERATOR")), (Some(home.as_str()), Some("yes")));
             assert!(value("CLAUDE_CONFIG_DIR").is_some_and(|folder| folder.starts_with(&home)));
-            // What this test itself was started with.
+            // Variables of the test process itself.
             for foreign in ["USER", "CARGO_PKG_NAME", "CLAUDE_CODE_OLDER", "NEXTEST", "SSH_AUTH_SOCK"] {
                 assert_eq!(value(foreign), None, "{foreign}");
             }
