@@ -1,34 +1,34 @@
-// A conversation with an agent through the JavaScript SDKs, and what the scripted model behind the agent got.
-// `conversation.py` is the same in Python, and says what is set aside before the two are compared.
+// A conversation with an agent through the JavaScript SDKs, and the requests that the scripted model received.
+// `conversation.py` is the same in Python and lists what the comparison ignores.
 
 import { ALL_TOOLS, Chat, Messages, Responses } from "../sdk/clients.mjs";
 
 const { GATEWAY, SCRIPTED_MODEL } = process.env;
 
-// A busy machine needs a minute to start the program, which is 350 MB large.
-const PATIENCE_MS = 300_000;
+// The program has 350 MB; a busy machine needs a minute to start it.
+const TIMEOUT_MS = 300_000;
 const APIS = { messages: Messages, chat: Chat, responses: Responses };
 const TOOL_PREFIX = "mcp__client__";
-const OWN_TOOLS = ["Bash"];
+const BUILTIN_TOOLS = ["Bash"];
 
-// What the model says: a text, and calls.
+// A message of the model: a text and calls.
 export function turn(text, ...calls) {
-  const named = (name) => (OWN_TOOLS.includes(name) ? name : TOOL_PREFIX + name);
+  const named = (name) => (BUILTIN_TOOLS.includes(name) ? name : TOOL_PREFIX + name);
   return { text, pieces: 7, calls: calls.map(({ id, name, input }) => ({ id, name: named(name), input })) };
 }
 
-export async function play(name, turns) {
+export async function scriptModel(name, turns) {
   const answer = await fetch(`${SCRIPTED_MODEL}/plays/${name}`, { method: "PUT", body: JSON.stringify({ turns }) });
-  if (!answer.ok) throw new Error(`the play was refused: ${await answer.text()}`);
+  if (!answer.ok) throw new Error(`the script was rejected: ${await answer.text()}`);
 }
 
-// Every conversation the model was asked to go on with, oldest first.
-export async function heard(name) {
+// The messages of every model request, oldest first.
+export async function modelRequests(name) {
   const answer = await fetch(`${SCRIPTED_MODEL}/plays/${name}`);
   return (await answer.json()).map((body) => canonical(body.messages));
 }
 
-// Results come first and in a fixed order; which order they came in means nothing.
+// Sorts results to the front: their order means nothing.
 function message(role, parts) {
   const results = parts.filter((part) => "result" in part).sort((a, b) => (a.result < b.result ? -1 : 1));
   return { role, parts: [...results, ...parts.filter((part) => !("result" in part))] };
@@ -56,57 +56,57 @@ function parts(content) {
   });
 }
 
-// What became of a call that the agent made by itself: the call and its result.
-export function ownSteps(messages, id) {
+// A built-in call and its result.
+export function hiddenSteps(messages, id) {
   return messages.flatMap(({ parts }) => parts).filter((part) => part.call === id || part.result === id);
 }
 
-// A conversation without what the agent did by itself: what is left of it is what its client knows.
-export function withoutOwnSteps(messages) {
+// Removes built-in calls and results: the rest is what the client knows.
+export function withoutHiddenSteps(messages) {
   const all = messages.flatMap(({ parts }) => parts);
-  const own = new Set(all.filter(({ name }) => OWN_TOOLS.includes(name)).map(({ call }) => call));
-  const kept = [];
+  const own = new Set(all.filter(({ name }) => BUILTIN_TOOLS.includes(name)).map(({ call }) => call));
+  const visible = [];
   for (const { role, parts } of messages) {
     const rest = parts.filter((part) => !own.has(part.call) && !own.has(part.result));
     if (rest.length === 0) continue;
-    if (kept.at(-1)?.role === role) kept.push(message(role, [...kept.pop().parts, ...rest]));
-    else kept.push(message(role, rest));
+    if (visible.at(-1)?.role === role) visible.push(message(role, [...visible.pop().parts, ...rest]));
+    else visible.push(message(role, rest));
   }
-  return kept;
+  return visible;
 }
 
-// A client that keeps its own history and knows of no session.
+// A client that keeps its own history and knows no session.
 export class Conversation {
-  said = [];
+  expected = [];
   history = [];
 
-  // The name goes into what is said: the same words again would be taken for a retry.
+  // The name is part of the user text: an identical request would count as a retry.
   constructor(api, model, name) {
     this.model = model;
     this.name = name;
-    this.client = new APIS[api](GATEWAY, { timeout: PATIENCE_MS, tools: ALL_TOOLS });
+    this.client = new APIS[api](GATEWAY, { timeout: TIMEOUT_MS, tools: ALL_TOOLS });
   }
 
-  say(text) {
+  addUserText(text) {
     this.history.push(...this.client.user(text));
-    this.said.push(message("user", [{ text }]));
+    this.expected.push(message("user", [{ text }]));
   }
 
   // Pairs of a call and its result, in the order in which they are sent.
-  give(results) {
+  addResults(results) {
     this.history.push(...this.client.results(results.map(([call, text]) => ({ call, text, failed: false }))));
-    this.said.push(message("user", results.map(([call, text]) => ({ result: call.id, text, failed: false }))));
+    this.expected.push(message("user", results.map(([call, text]) => ({ result: call.id, text, failed: false }))));
   }
 
-  // Sends everything; the answer is not kept.
+  // Sends the conversation; does not add the answer.
   ask(streamed) {
     return this.client.ask({ model: this.model, history: this.history, tools: true, streamed });
   }
 
-  keep({ text, calls, history }) {
+  addAnswer({ text, calls, history }) {
     this.history.push(...history);
-    const spoken = text ? [{ text }] : [];
+    const texts = text ? [{ text }] : [];
     const called = calls.map(({ id, name, arguments: input }) => ({ call: id, name, input }));
-    this.said.push(message("assistant", [...spoken, ...called]));
+    this.expected.push(message("assistant", [...texts, ...called]));
   }
 }

@@ -1,12 +1,12 @@
-"""A conversation with an agent: what its client says and hears, and what the scripted model behind the agent got.
+"""A conversation with an agent, and the requests that the scripted model behind the agent received.
 
-`said` is what the client sent, in a form that is the same for all APIs: a list of messages, each a role and its parts.
-`heard` brings what the model was asked with into the same form. Only these things are set aside on the way:
-- what the program says for itself: messages of the role `system`, and texts that begin with `<system-reminder>`;
-- `cache_control` and `caller` of a block, and an `is_error` that is false;
-- the prefix of tool names, under which the program lists the tools of a server;
-- whether a text stands as a string or as the only block;
-- the order of results within one message, which is that of the calls.
+`Conversation.expected` has the client's messages in one form for all APIs: a list of messages, each a role and its
+parts. `model_requests` converts the model's requests to the same form. It ignores only:
+- what the program adds: messages with the role `system`, and texts that start with `<system-reminder>`;
+- `cache_control` and `caller` of a block, and `is_error` if it is false;
+- the prefix of tool names;
+- whether a text is a string or a single block;
+- the order of results within one message.
 """
 
 import json
@@ -19,58 +19,58 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sdk"))
 from clients import TIME, WEATHER, Chat, Messages, Responses, Result  # noqa: E402
 
 MODEL = os.environ["SCRIPTED_MODEL"]
-# A busy machine needs a minute to start the program, which is 350 MB large.
-PATIENCE_SECONDS = 300
+# The program has 350 MB; a busy machine needs a minute to start it.
+TIMEOUT_SECONDS = 300
 APIS = {"messages": Messages, "chat": Chat, "responses": Responses}
 TOOL_PREFIX = "mcp__client__"
-OWN_TOOLS = ("Bash",)
+BUILTIN_TOOLS = ("Bash",)
 
 
 def client_of(api, gateway):
-    return APIS[api](gateway, timeout=PATIENCE_SECONDS, tools=(WEATHER, TIME))
+    return APIS[api](gateway, timeout=TIMEOUT_SECONDS, tools=(WEATHER, TIME))
 
 
 def turn(text, *calls):
-    """What the model says: a text, and calls as (id, name, input)."""
+    """A message of the model: a text, and calls as (id, name, input)."""
     return {
         "text": text,
         "pieces": 7,
         "calls": [
-            {"id": id, "name": name if name in OWN_TOOLS else TOOL_PREFIX + name, "input": input}
+            {"id": id, "name": name if name in BUILTIN_TOOLS else TOOL_PREFIX + name, "input": input}
             for id, name, input in calls
         ],
     }
 
 
-def play(name, turns):
+def script_model(name, turns):
     exchange("PUT", name, json.dumps({"turns": turns}).encode())
 
 
-def heard(name):
-    """Every conversation the model was asked to go on with, oldest first."""
+def model_requests(name):
+    """The messages of every model request, oldest first."""
     return [canonical(body["messages"]) for body in json.loads(exchange("GET", name, None))]
 
 
 def exchange(method, name, body):
     request = urllib.request.Request(f"{MODEL}/plays/{name}", data=body, method=method)
-    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
         return answer.read()
 
 
-def text(said):
-    return {"text": said}
+def text(value):
+    return {"text": value}
 
 
 def call(id, name, input):
     return {"call": id, "name": name, "input": input}
 
 
-def result(id, said, failed=False):
-    return {"result": id, "text": said, "failed": failed}
+def result(id, value, failed=False):
+    return {"result": id, "text": value, "failed": failed}
 
 
 def message(role, parts):
-    """Results come first and in a fixed order; which order they came in means nothing."""
+    """Sorts results to the front: their order means nothing."""
     return {"role": role, "parts": sorted(parts, key=lambda part: (0, part["result"]) if "result" in part else (1, ""))}
 
 
@@ -93,50 +93,50 @@ def parts(content):
             yield block
 
 
-def without_own_steps(messages):
-    """A conversation without what the agent did by itself: what is left of it is what its client knows."""
-    own = {part["call"] for one in messages for part in one["parts"] if part.get("name") in OWN_TOOLS}
-    kept = []
+def without_hidden_steps(messages):
+    """Removes built-in calls and results: the rest is what the client knows."""
+    builtin = {part["call"] for one in messages for part in one["parts"] if part.get("name") in BUILTIN_TOOLS}
+    visible = []
     for one in messages:
-        rest = [part for part in one["parts"] if part.get("call") not in own and part.get("result") not in own]
+        rest = [part for part in one["parts"] if part.get("call") not in builtin and part.get("result") not in builtin]
         if not rest:
             continue
-        if kept and kept[-1]["role"] == one["role"]:
-            kept[-1] = message(one["role"], kept[-1]["parts"] + rest)
+        if visible and visible[-1]["role"] == one["role"]:
+            visible[-1] = message(one["role"], visible[-1]["parts"] + rest)
         else:
-            kept.append(message(one["role"], rest))
-    return kept
+            visible.append(message(one["role"], rest))
+    return visible
 
 
 class Conversation:
-    """A client that keeps its own history and knows of no session."""
+    """A client that keeps its own history and knows no session."""
 
     def __init__(self, api, gateway, model, name):
-        # The name goes into what is said: the same words again would be taken for a retry.
+        # The name is part of the user text: an identical request would count as a retry.
         self.api, self.model, self.name = api, model, name
-        self.said = []
+        self.expected = []
         self.history = []
         self.connect(gateway)
 
     def connect(self, gateway):
         self.client = client_of(self.api, gateway)
 
-    def say(self, words):
+    def add_user_text(self, words):
         self.history += self.client.user(words)
-        self.said.append(message("user", [text(words)]))
+        self.expected.append(message("user", [text(words)]))
 
-    def give(self, results):
-        """`results` are (call, text), in the order in which they are sent."""
+    def add_results(self, results):
+        """`results` are pairs (call, text), in the order in which they are sent."""
         self.history += self.client.results([Result(call, words, False) for call, words in results])
-        self.said.append(message("user", [result(call.id, words) for call, words in results]))
+        self.expected.append(message("user", [result(call.id, words) for call, words in results]))
 
     def ask(self, streamed):
-        """Sends everything; the answer is not kept."""
+        """Sends the conversation; does not add the answer."""
         return self.client.ask(self.model, self.history, True, streamed)
 
-    def keep(self, answer):
+    def add_answer(self, answer):
         self.history += answer.history
-        spoken = [text(answer.text)] if answer.text else []
-        self.said.append(
-            message("assistant", spoken + [call(one.id, one.name, one.arguments) for one in answer.calls])
+        texts = [text(answer.text)] if answer.text else []
+        self.expected.append(
+            message("assistant", texts + [call(one.id, one.name, one.arguments) for one in answer.calls])
         )
