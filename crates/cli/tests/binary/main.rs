@@ -14,9 +14,9 @@ mod demo;
 #[cfg(target_os = "linux")]
 mod endless;
 mod http_client;
-#[cfg(target_os = "linux")]
-mod keeper;
 mod running;
 mod shutdown;
 mod stuck_log;
+#[cfg(target_os = "linux")]
+mod supervisor;
 mod tls;
