@@ -23,8 +23,8 @@ mod route;
 mod turn;
 
 pub use agent::{
-    AgentRecord, Agents, ApprovalRequest, Decider, Decision, DenyAll, EXEC_COMMAND, GatewayAccess, NoRecords,
-    RecordStore, SUPERVISE_COMMAND, exec_supervised, supervise,
+    AgentRecord, AgentRecordStore, Agents, ApprovalRequest, Decider, Decision, DenyAll, EXEC_COMMAND,
+    GatewayAccess, NoRecords, SUPERVISE_COMMAND, exec_supervised, supervise,
 };
 pub use host_headers::HostHeaders;
 pub use http::{AssembleError, Tls};

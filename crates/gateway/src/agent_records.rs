@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use toolgate_backend::{AgentRecord, RecordStore};
+use toolgate_backend::{AgentRecord, AgentRecordStore};
 use toolgate_model::lineage::PrefixHash;
 use toolgate_state::{CallerScope, SessionId, Store, StoreError, TurnRecord};
 
@@ -19,7 +19,7 @@ pub(crate) struct StoredRecords {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-impl RecordStore for StoredRecords {
+impl AgentRecordStore for StoredRecords {
     fn save(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()> {
         let (store, scope, at) = (Arc::clone(&self.store), CallerScope::new(caller), self.clock.now());
         Box::pin(async move {

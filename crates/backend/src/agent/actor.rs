@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolgate_dialect::claude_stream_json::{Line, PermissionRequest};
+use toolgate_dialect::claude_stream_json::{AgentLine, PermissionRequest};
 use toolgate_model::TurnError;
 
 use super::approval::{ApprovalRequest, Decision};
@@ -19,15 +19,15 @@ use super::errors;
 use super::launch::{self, Launch};
 use super::opening::Setup;
 use super::pending_approvals::PendingApprovals;
-use super::pool::Pool;
+use super::pool::ProcessPool;
 use super::process::{PipeEvent, Process};
-use super::process_table::{Activity, ProcessId};
+use super::process_table::{ProcessActivity, ProcessId};
 use super::record_queue::RecordQueue;
 use super::turn_job::{CoreEvent, TurnJob};
 use super::turn_steps::PendingBuiltins;
 
 /// What the pool can tell an actor to do.
-pub(super) enum Command {
+pub(super) enum ActorCommand {
     /// Serve this turn.
     Begin(Box<TurnJob>),
     /// End the process.
@@ -37,11 +37,11 @@ pub(super) enum Command {
 /// The owner of one process.
 pub(super) struct Actor {
     pub(super) id: ProcessId,
-    pub(super) pool: Arc<Pool>,
+    pub(super) pool: Arc<ProcessPool>,
     pub(super) launch: Launch,
     /// The setup to open the process with before a request claims it.
     pub(super) preopen: Option<Setup>,
-    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) commands: mpsc::Receiver<ActorCommand>,
     /// One of the pool's process slots, released when the process is gone.
     pub(super) slot: OwnedSemaphorePermit,
 }
@@ -122,7 +122,7 @@ impl Actor {
         let stopping = self.pool.stopping().clone();
         let mut deadline = Deadline::None;
         let mut last_message_at = Instant::now();
-        let mut reported = Activity::Idle;
+        let mut reported = ProcessActivity::Idle;
         loop {
             for line in core.take_lines() {
                 process.write(line);
@@ -138,11 +138,11 @@ impl Actor {
                 biased;
                 () = stopping.cancelled() => return ExitReason::Failed(errors::stopping()),
                 command = self.commands.recv() => match command {
-                    Some(Command::Begin(turn_job)) => {
+                    Some(ActorCommand::Begin(turn_job)) => {
                         core.begin(*turn_job);
                         deadline = Deadline::Stall(Instant::now() + self.pool.config().stall_timeout);
                     }
-                    Some(Command::End) | None => return ExitReason::Requested,
+                    Some(ActorCommand::End) | None => return ExitReason::Requested,
                 },
                 () = client_closed(client) => return ExitReason::ClientLeft,
                 line = approvals.next_answer() => {
@@ -267,21 +267,21 @@ fn read(core: &mut Core, process: &mut Process) -> Result<ReadLines, TurnError> 
     let mut read = ReadLines::default();
     while let Some(line) = process.next_line().map_err(errors::unreadable_line)? {
         read.messages += usize::from(line.starts_with('{'));
-        read.events.append(&mut core.handle_line(Line::read(line).map_err(errors::unreadable_line)?));
+        read.events.append(&mut core.handle_line(AgentLine::read(line).map_err(errors::unreadable_line)?));
     }
     Ok(read)
 }
 
 /// What a process is doing while it waits for its client.
-fn activity(core: &Core, approvals: &PendingApprovals) -> Activity {
+fn activity(core: &Core, approvals: &PendingApprovals) -> ProcessActivity {
     let works = approvals.any_open() || core.pending_builtins() == PendingBuiltins::Runnable;
-    if works { Activity::Working } else { Activity::Idle }
+    if works { ProcessActivity::Working } else { ProcessActivity::Idle }
 }
 
-fn refuse(command: Command, error: &TurnError) {
+fn refuse(command: ActorCommand, error: &TurnError) {
     match command {
-        Command::Begin(turn_job) => turn_job.reply_sender.fail(error.clone()),
-        Command::End => {}
+        ActorCommand::Begin(turn_job) => turn_job.reply_sender.fail(error.clone()),
+        ActorCommand::End => {}
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_dialect::claude_stream_json::write::{self, Opening};
+use toolgate_dialect::claude_stream_json::write::{self, AgentOpening};
 use toolgate_dialect::claude_stream_json::{
-    AgentTools, ControlRequest, HistoryLine, Line, Outcome, RequestId, Script, ServerAnswer,
+    AgentLine, AgentTools, ControlRequest, HistoryLine, HistoryScript, RequestId, ServerAnswer, TurnOutcome,
 };
 use toolgate_model::lineage::Lineage;
 use toolgate_model::reply::Fold;
@@ -19,10 +19,10 @@ use super::errors::{self, Completion};
 use super::handoff::Handoff;
 use super::joined_reply::{JoinedReply, ReplyStep};
 use super::opening::Handshake;
-use super::records::{self, AgentRecord, RecordedSteps};
+use super::records::{self, AgentRecord};
 use super::reply_channel::ReplySender;
 use super::transcript::SessionTranscript;
-use super::turn_job::{Beginning, CoreEvent, OwnedRecord, RecordInputs, Settled, TurnJob, Work};
+use super::turn_job::{Beginning, CallerRecord, CoreEvent, RecordInputs, Settled, TurnJob, TurnWork};
 use super::turn_steps::{BuiltinUse, PendingBuiltins, TurnSteps};
 use crate::turn::Batch;
 
@@ -36,13 +36,13 @@ pub(super) struct Core {
     awaiting_ack: bool,
     last_message: Option<Value>,
     prompt: Prompt,
-    turn: Option<OpenTurn>,
+    turn: Option<ActiveTurn>,
     /// The id and session of the last turn.
     turn_and_session: (Uuid, String),
     handoff: Handoff,
     cost_meter: CostMeter,
     /// The turn that waits for its client while built-in tools may still run.
-    held: Option<(TurnSteps, RecordedSteps, OwnedRecord)>,
+    held: Option<(TurnSteps, CallerRecord)>,
     lines: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ enum Prompt {
     Accepted,
 }
 
-struct OpenTurn {
+struct ActiveTurn {
     transcript: SessionTranscript,
     reply: JoinedReply,
     fold: Fold,
@@ -74,7 +74,7 @@ impl Core {
     }
 
     /// Sends the opening of a conversation, unless it was sent before.
-    pub(super) fn open(&mut self, opening: &Opening, tools: AgentTools) {
+    pub(super) fn open(&mut self, opening: &AgentOpening, tools: AgentTools) {
         self.lines.extend(self.handshake.start(opening, &tools));
         self.tools = tools;
     }
@@ -83,13 +83,13 @@ impl Core {
     pub(super) fn begin(&mut self, turn_job: TurnJob) {
         let TurnJob { turn, transcript, work, reply, lineage, record_inputs, reply_sender } = turn_job;
         match work {
-            Work::Fresh(beginning) => {
+            TurnWork::Fresh(beginning) => {
                 let Beginning { opening, tools, script } = *beginning;
                 self.open(&opening, tools);
                 self.queue_script(script);
             }
-            Work::Continue { script } => self.queue_script(script),
-            Work::Results(results) => {
+            TurnWork::Continue { script } => self.queue_script(script),
+            TurnWork::Results(results) => {
                 self.lines.append(&mut self.handoff.deliver(results));
                 self.prompt = Prompt::Sent;
             }
@@ -97,7 +97,7 @@ impl Core {
         self.held = None;
         let steps = TurnSteps::after(record_inputs.earlier_steps.clone());
         self.turn_and_session = (turn, transcript.session.clone());
-        self.turn = Some(OpenTurn {
+        self.turn = Some(ActiveTurn {
             transcript,
             reply,
             fold: Fold::new(),
@@ -110,29 +110,31 @@ impl Core {
     }
 
     /// Handles a line that the program wrote.
-    pub(super) fn handle_line(&mut self, line: Line<'_>) -> Vec<CoreEvent> {
+    pub(super) fn handle_line(&mut self, line: AgentLine<'_>) -> Vec<CoreEvent> {
         self.track_prompt(&line);
         match line {
-            Line::Event { event, parent: None } => return self.stream_event(event),
-            Line::Result(outcome) => return self.turn_result(&outcome),
-            Line::Request { id, request } => return self.control_request(id, request).into_iter().collect(),
-            Line::Response { id, outcome } => match self.handshake.response(id, outcome) {
+            AgentLine::Event { event, parent: None } => return self.stream_event(event),
+            AgentLine::Result(outcome) => return self.turn_result(&outcome),
+            AgentLine::Request { id, request } => {
+                return self.control_request(id, request).into_iter().collect();
+            }
+            AgentLine::Response { id, outcome } => match self.handshake.response(id, outcome) {
                 Ok(()) => self.send_ready_lines(),
                 Err(error) => return vec![CoreEvent::Failed(error)],
             },
-            Line::Withdrawn(id) => return vec![CoreEvent::ApprovalWithdrawn(id)],
-            Line::Assistant { message, parent: None } => {
+            AgentLine::Withdrawn(id) => return vec![CoreEvent::ApprovalWithdrawn(id)],
+            AgentLine::Assistant { message, parent: None } => {
                 if let Some(turn) = &mut self.turn {
                     let builtin_use = turn.steps.assistant(&message, &self.tools);
                     return turn.progress(builtin_use);
                 }
             }
-            Line::User { message, parent: None } => return self.user_message(&message),
-            Line::Event { parent: Some(_), .. }
-            | Line::Assistant { parent: Some(_), .. }
-            | Line::User { parent: Some(_), .. }
-            | Line::Init { .. }
-            | Line::Other => {}
+            AgentLine::User { message, parent: None } => return self.user_message(&message),
+            AgentLine::Event { parent: Some(_), .. }
+            | AgentLine::Assistant { parent: Some(_), .. }
+            | AgentLine::User { parent: Some(_), .. }
+            | AgentLine::Init { .. }
+            | AgentLine::Other => {}
         }
         Vec::new()
     }
@@ -160,11 +162,11 @@ impl Core {
     /// The built-in calls that are pending while the process waits for the client.
     pub(super) fn pending_builtins(&self) -> PendingBuiltins {
         let held = self.held.as_ref();
-        held.map_or(PendingBuiltins::None, |(steps, ..)| steps.pending_builtins(self.handoff.calls()))
+        held.map_or(PendingBuiltins::None, |(steps, _)| steps.pending_builtins(self.handoff.calls()))
     }
 
     /// The record of a turn that ends too soon, if it did something that must not be repeated.
-    pub(super) fn unfinished_record(&self) -> Option<OwnedRecord> {
+    pub(super) fn unfinished_record(&self) -> Option<CallerRecord> {
         self.turn.as_ref()?.unfinished_record()
     }
 
@@ -175,14 +177,14 @@ impl Core {
 
     /// Notes when the program accepts the prompt. Until then the model has not been called, so a failed turn can be
     /// retried in another process.
-    fn track_prompt(&mut self, line: &Line<'_>) {
+    fn track_prompt(&mut self, line: &AgentLine<'_>) {
         let accepted = matches!(
             line,
-            Line::Init { .. }
-                | Line::User { .. }
-                | Line::Event { .. }
-                | Line::Assistant { .. }
-                | Line::Result(_)
+            AgentLine::Init { .. }
+                | AgentLine::User { .. }
+                | AgentLine::Event { .. }
+                | AgentLine::Assistant { .. }
+                | AgentLine::Result(_)
         );
         if accepted && self.prompt == Prompt::Sent {
             self.prompt = Prompt::Accepted;
@@ -199,17 +201,16 @@ impl Core {
             let builtin_use = turn.steps.user(message, client_calls);
             return turn.progress(builtin_use);
         }
-        if let Some((steps, recorded, owned)) = &mut self.held
+        if let Some((steps, saved)) = &mut self.held
             && steps.user(message, client_calls) == BuiltinUse::Found
         {
-            recorded.steps = steps.if_hidden_from_client();
-            owned.record.steps = recorded.write();
-            return vec![CoreEvent::Progress(owned.clone())];
+            saved.record.steps = records::write_steps(steps.if_hidden_from_client());
+            return vec![CoreEvent::Progress(saved.clone())];
         }
         Vec::new()
     }
 
-    fn queue_script(&mut self, script: Script) {
+    fn queue_script(&mut self, script: HistoryScript) {
         self.prompt = Prompt::Waiting;
         self.history = script.history.into();
         self.last_message = Some(script.last);
@@ -268,7 +269,7 @@ impl Core {
         core_events
     }
 
-    fn turn_result(&mut self, outcome: &Outcome) -> Vec<CoreEvent> {
+    fn turn_result(&mut self, outcome: &TurnOutcome) -> Vec<CoreEvent> {
         if self.awaiting_ack && outcome.turns == 0 {
             self.awaiting_ack = false;
             self.send_ready_lines();
@@ -314,25 +315,24 @@ impl Core {
         let message =
             Message::Assistant(AssistantMessage { content: reply.blocks.clone(), extras: Extras::NONE });
         let after = turn.lineage.then(&message);
-        let OpenTurn { transcript, record_inputs, steps, reply_sender, .. } = turn;
+        let ActiveTurn { transcript, record_inputs, steps, reply_sender, .. } = turn;
         let written = records::write_reply(&reply, &record_inputs.request);
-        let recorded = RecordedSteps { steps: steps.if_hidden_from_client() };
         let record = AgentRecord {
             key: record_inputs.key,
             after: Some(after),
             session: transcript.session.clone(),
-            steps: recorded.write(),
+            steps: records::write_steps(steps.if_hidden_from_client()),
             reply: Some(written.clone()),
         };
         let transcript = transcript.into_records(&record_inputs.caller, &written.to_value()["content"]);
-        let owned = OwnedRecord { caller: record_inputs.caller, record };
-        self.held = Some((steps, recorded, owned.clone()));
+        let record = CallerRecord { caller: record_inputs.caller, record };
+        self.held = Some((steps, record.clone()));
         let settled = Settled { after, calls: self.handoff.calls().to_vec() };
         vec![CoreEvent::Settled {
             settled,
             last: batch,
             reply_sender,
-            record: owned,
+            record,
             transcript,
             run_guard: record_inputs.run_guard,
         }]
@@ -361,7 +361,7 @@ impl Core {
     }
 }
 
-impl OpenTurn {
+impl ActiveTurn {
     fn fold_batch(&mut self, batch: &Batch) -> Result<(), GrammarError> {
         batch.events.iter().try_for_each(|event: &TurnEvent| self.fold.event(event.clone()))
     }
@@ -376,7 +376,7 @@ impl OpenTurn {
     }
 
     /// The record of the turn as if it ended now.
-    fn unfinished_record(&self) -> Option<OwnedRecord> {
+    fn unfinished_record(&self) -> Option<CallerRecord> {
         let steps = self.steps.if_hidden_from_client();
         if steps.is_empty() {
             return None;
@@ -385,10 +385,10 @@ impl OpenTurn {
             key: self.record_inputs.key,
             after: None,
             session: self.transcript.session.clone(),
-            steps: RecordedSteps { steps }.write(),
+            steps: records::write_steps(steps),
             reply: None,
         };
-        Some(OwnedRecord { caller: Arc::clone(&self.record_inputs.caller), record })
+        Some(CallerRecord { caller: Arc::clone(&self.record_inputs.caller), record })
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use toolgate_dialect::claude_stream_json::Outcome;
+use toolgate_dialect::claude_stream_json::TurnOutcome;
 use toolgate_model::{ErrorKind, GrammarError, TurnError};
 
 /// How a turn completed.
@@ -17,7 +17,7 @@ pub(super) enum Completion {
 }
 
 /// Whether a turn completed, or the error it ended in.
-pub(super) fn completion(outcome: &Outcome) -> Result<Completion, TurnError> {
+pub(super) fn completion(outcome: &TurnOutcome) -> Result<Completion, TurnError> {
     let details = details_of(outcome);
     match outcome.subtype.as_str() {
         "success" if !outcome.is_error => Ok(Completion::Complete),
@@ -55,7 +55,7 @@ fn provider_error(status: u16, details: &str) -> TurnError {
 }
 
 /// A turn that waited for the client ended without it.
-pub(super) fn gave_up_on_client(outcome: &Outcome) -> TurnError {
+pub(super) fn gave_up_on_client(outcome: &TurnOutcome) -> TurnError {
     TurnError::upstream(format!("the agent stopped waiting for tool results: {}", details_of(outcome)))
 }
 
@@ -127,7 +127,7 @@ pub(super) fn stopping() -> TurnError {
     TurnError::new(ErrorKind::Unavailable, "the gateway is shutting down; send the request again in a moment")
 }
 
-fn details_of(outcome: &Outcome) -> String {
+fn details_of(outcome: &TurnOutcome) -> String {
     let text = outcome.text.iter().chain(&outcome.errors).filter(|text| !text.is_empty());
     let joined = text.cloned().collect::<Vec<_>>().join("; ");
     if joined.is_empty() { outcome.subtype.clone() } else { joined }

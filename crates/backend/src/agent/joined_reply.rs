@@ -18,7 +18,7 @@ pub(super) struct JoinedReply {
     client_calls: ClientCalls,
     /// The reader of the open message.
     reader: Option<Box<dyn ReplyReader>>,
-    progress: Progress,
+    state: ReplyState,
     /// Whether the client has seen something of the open message.
     shown: Shown,
     /// True while the open block is a built-in tool call, which the client does not see (A6).
@@ -42,7 +42,7 @@ pub(super) enum Prose {
 }
 
 #[derive(PartialEq)]
-enum Progress {
+enum ReplyState {
     Before,
     Started,
 }
@@ -83,7 +83,7 @@ impl JoinedReply {
             prose,
             earlier_texts,
             reader: None,
-            progress: Progress::Before,
+            state: ReplyState::Before,
             shown: Shown::Nothing,
             hidden: false,
             calls: Vec::new(),
@@ -126,7 +126,7 @@ impl JoinedReply {
 
     /// True before the reply has started.
     pub(super) fn is_empty(&self) -> bool {
-        self.progress == Progress::Before
+        self.state == ReplyState::Before
     }
 
     /// Sets the cost of the turn in dollars, if known.
@@ -203,8 +203,8 @@ impl JoinedReply {
     }
 
     fn start(&mut self, head: ReplyHead, out: &mut Vec<TurnEvent>) {
-        if self.progress == Progress::Before {
-            self.progress = Progress::Started;
+        if self.state == ReplyState::Before {
+            self.state = ReplyState::Started;
             out.push(TurnEvent::Started(ReplyHead { extras: Extras::NONE, ..head }));
             self.earlier_texts.drain(..).for_each(|text| push_text_block(text, out));
         }

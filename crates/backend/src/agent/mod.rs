@@ -1,9 +1,9 @@
 //! Claude Code as a back end: the real program runs as a child process, driven over stdin and stdout.
 //!
 //! ```text
-//!  Turn ─Plan─▶ launch options, opening, tools, history
+//!  Turn ─TurnPlan─▶ launch options, opening, tools, history
 //!    │
-//!  Pool ── a live process that holds the start of this conversation ◀─ only the new messages or tool results
+//!  ProcessPool ── a live process that holds the start of this conversation ◀─ only the new messages or tool results
 //!    └──── otherwise a warm process ◀─────────────────────────────── the whole history, line by line
 //!                    │
 //!                  Actor (one per process) ─ Core ─▶ events ─ ReplySender ─▶ client
@@ -53,17 +53,17 @@ use tokio_util::task::TaskTracker;
 use toolgate_model::TurnError;
 
 use self::config::{AgentConfig, AgentName};
-use self::pool::{Pool, SharedContext};
+use self::pool::{ProcessPool, SharedContext};
 use crate::turn::{Answer, Backend, Turn};
 
 pub use self::approval::{ApprovalRequest, Decider, Decision, DenyAll};
 pub use self::launch::GatewayAccess;
-pub use self::records::{AgentRecord, NoRecords, RecordStore};
+pub use self::records::{AgentRecord, AgentRecordStore, NoRecords};
 pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, exec_supervised, supervise};
 
 /// All agents of a gateway. They run on one thread of their own, because any gateway thread may continue a session.
 pub struct Agents {
-    pools: HashMap<AgentName, Arc<Pool>>,
+    pools: HashMap<AgentName, Arc<ProcessPool>>,
     gateway_access: Arc<OnceLock<GatewayAccess>>,
     stopping: CancellationToken,
     /// Resolves when the thread has ended.
@@ -75,7 +75,7 @@ impl Agents {
     /// `decider` returns the [`Decider`] of each agent.
     pub fn new(
         configs: &[AgentConfig],
-        records: Arc<dyn RecordStore>,
+        records: Arc<dyn AgentRecordStore>,
         decider: impl Fn(&AgentConfig) -> Arc<dyn Decider>,
     ) -> io::Result<Self> {
         let gateway_access = Arc::new(OnceLock::new());
@@ -101,7 +101,7 @@ impl Agents {
         };
         for config in configs {
             make_folders(config)?;
-            let pool = Pool::new(config.clone(), decider(config), shared.clone());
+            let pool = ProcessPool::new(config.clone(), decider(config), shared.clone());
             agents.pools.insert(config.name.clone(), Arc::new(pool));
         }
         let (ended, end) = oneshot::channel();
@@ -124,7 +124,7 @@ impl Agents {
         if self.gateway_access.set(gateway_access).is_err() {
             tracing::debug!("Agents::open was called twice; the second call has no effect");
         }
-        self.pools.values().for_each(Pool::warm_up);
+        self.pools.values().for_each(ProcessPool::warm_up);
     }
 
     /// The gateway models that agents use. The agents' key is limited to them.
@@ -170,7 +170,7 @@ fn make_folders(config: &AgentConfig) -> io::Result<()> {
 /// One agent as a back end.
 struct Agent {
     name: Arc<str>,
-    pool: Arc<Pool>,
+    pool: Arc<ProcessPool>,
 }
 
 impl Backend for Agent {

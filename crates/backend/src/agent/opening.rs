@@ -1,6 +1,6 @@
 //! The opening of a process: the system prompt and the client's tools, sent once before the first message.
 
-use toolgate_dialect::claude_stream_json::write::{self, Opening, SystemPrompt};
+use toolgate_dialect::claude_stream_json::write::{self, AgentOpening, SystemPrompt};
 use toolgate_dialect::claude_stream_json::{AgentTools, RequestId, ToolServer};
 use toolgate_model::TurnError;
 use toolgate_model::lineage::{Lineage, PrefixHash};
@@ -12,7 +12,7 @@ use super::launch::Launch;
 /// How a process was opened.
 #[derive(Clone)]
 pub(super) struct Setup {
-    pub(super) opening: Opening,
+    pub(super) opening: AgentOpening,
     pub(super) tools: AgentTools,
     pub(super) fingerprint: OpeningFingerprint,
     pub(super) session: String,
@@ -50,7 +50,7 @@ impl OpeningFingerprint {
 }
 
 /// The launch options and the opening as text, to be hashed.
-pub(super) fn describe(launch: &Launch, opening: &Opening, tools: &AgentTools) -> String {
+pub(super) fn describe(launch: &Launch, opening: &AgentOpening, tools: &AgentTools) -> String {
     let tools = (tools.served(), &tools.builtins);
     format!("{launch:?}\n{opening:?}\n{tools:?}")
 }
@@ -59,11 +59,11 @@ pub(super) fn describe(launch: &Launch, opening: &Opening, tools: &AgentTools) -
 #[derive(Default)]
 pub(super) struct Handshake {
     server: ToolServer,
-    stage: Stage,
+    stage: HandshakeStage,
 }
 
 #[derive(Default, PartialEq)]
-enum Stage {
+enum HandshakeStage {
     #[default]
     NotSent,
     Sent(RequestId),
@@ -72,29 +72,29 @@ enum Stage {
 
 impl Handshake {
     /// The `initialize` line; `None` if it was sent before, which was then with the same opening.
-    pub(super) fn start(&mut self, opening: &Opening, tools: &AgentTools) -> Option<String> {
-        if self.stage != Stage::NotSent {
+    pub(super) fn start(&mut self, opening: &AgentOpening, tools: &AgentTools) -> Option<String> {
+        if self.stage != HandshakeStage::NotSent {
             return None;
         }
         self.server = ToolServer::new(tools);
         let id = RequestId::new(Uuid::now_v7().to_string());
         let line = write::initialize(&id, opening);
-        self.stage = Stage::Sent(id);
+        self.stage = HandshakeStage::Sent(id);
         Some(line)
     }
 
     /// The program has answered one of our requests.
     pub(super) fn response<T>(&mut self, id: RequestId, outcome: Result<T, String>) -> Result<(), TurnError> {
-        if self.stage != Stage::Sent(id) {
+        if self.stage != HandshakeStage::Sent(id) {
             return Ok(());
         }
         outcome.map_err(|why| errors::initialize_rejected(&why))?;
-        self.stage = Stage::Acknowledged;
+        self.stage = HandshakeStage::Acknowledged;
         Ok(())
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.stage == Stage::Acknowledged
+        self.stage == HandshakeStage::Acknowledged
     }
 
     /// The server that answers for the client's tools.
@@ -113,7 +113,7 @@ mod tests {
         /// A setup with only this system prompt.
         pub(in super::super) fn replacing(caller: &str, instructions: &str) -> Self {
             let system = SystemPrompt::Replace(vec![instructions.to_owned()]);
-            let opening = Opening { system, ..Opening::default() };
+            let opening = AgentOpening { system, ..AgentOpening::default() };
             let description = describe(&Launch::default(), &opening, &AgentTools::default());
             let (tools, session) = (AgentTools::default(), String::new());
             Self { opening, tools, fingerprint: OpeningFingerprint::of(caller, &description), session }
@@ -124,7 +124,7 @@ mod tests {
         let schema: serde_json::Value = serde_json::from_str(schema).expect("JSON");
         let tool = json!({ "name": "a", "description": "d", "input_schema": schema });
         let tools = AgentTools::new(&[tool], &[]).value;
-        OpeningFingerprint::of(caller, &describe(launch, &Opening::default(), &tools))
+        OpeningFingerprint::of(caller, &describe(launch, &AgentOpening::default(), &tools))
     }
 
     #[test]

@@ -10,7 +10,7 @@ use toolgate_model::{Block, CallId, JsonText, Message, ToolResult, ToolResults, 
 use uuid::Uuid;
 
 use super::plan::{scope, write_messages};
-use super::pool::Pool;
+use super::pool::ProcessPool;
 use super::records::{AgentRecord, read_messages};
 use crate::turn::Turn;
 
@@ -19,7 +19,7 @@ const MAX_GAPS: usize = 16;
 
 /// Adds stored results that the client left out. If some are still missing, stores the new ones and returns an error
 /// that names the missing calls.
-pub(super) async fn complete(pool: &Pool, mut turn: Turn) -> Result<Turn, TurnError> {
+pub(super) async fn complete(pool: &ProcessPool, mut turn: Turn) -> Result<Turn, TurnError> {
     let mut from = 0;
     for _ in 0..MAX_GAPS {
         let Some(gap) = Gap::first(from, &turn.request.messages) else { break };
@@ -83,7 +83,7 @@ impl Gap {
     }
 
     /// The key under which the results of this turn are stored. It depends on the conversation up to the calls.
-    fn key(&self, pool: &Pool, turn: &Turn) -> PrefixHash {
+    fn key(&self, pool: &ProcessPool, turn: &Turn) -> PrefixHash {
         let after = Lineage::of(&scope(turn, pool.config()), &turn.request.messages).at(self.at + 1);
         Lineage::of(&format!("results after {after}"), &[]).whole()
     }
@@ -115,7 +115,7 @@ struct StoredResults {
 }
 
 async fn save(
-    pool: &Pool,
+    pool: &ProcessPool,
     turn: &Turn,
     gap: &Gap,
     key: PrefixHash,
@@ -143,7 +143,7 @@ async fn save(
     Ok(())
 }
 
-async fn load(pool: &Pool, turn: &Turn, key: PrefixHash) -> Vec<ToolResult> {
+async fn load(pool: &ProcessPool, turn: &Turn, key: PrefixHash) -> Vec<ToolResult> {
     let found = pool.records().find_by_replies(&turn.caller, vec![key]).await;
     let Some(record) = found.into_iter().next() else { return Vec::new() };
     let stored: StoredResults = serde_json::from_str(record.steps.as_str()).unwrap_or_default();

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_dialect::claude_stream_json::write::{Opening, SystemPrompt};
-use toolgate_dialect::claude_stream_json::{AgentTools, HiddenSteps, Script, result_content, script};
+use toolgate_dialect::claude_stream_json::write::{AgentOpening, SystemPrompt};
+use toolgate_dialect::claude_stream_json::{AgentTools, HiddenSteps, HistoryScript, result_content, script};
 use toolgate_dialect::{UpstreamDialect, registry};
 use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{
@@ -24,9 +24,9 @@ use crate::http::ClientCalls;
 use crate::turn::Turn;
 
 /// A request, translated for an agent.
-pub(super) struct Plan {
+pub(super) struct TurnPlan {
     pub(super) launch: Launch,
-    pub(super) opening: Opening,
+    pub(super) opening: AgentOpening,
     pub(super) tools: AgentTools,
     pub(super) fingerprint: OpeningFingerprint,
     pub(super) lineage: Lineage,
@@ -46,7 +46,7 @@ pub(super) struct Plan {
     scope_without_session: String,
 }
 
-impl Plan {
+impl TurnPlan {
     pub(super) fn new(turn: &Turn, config: &AgentConfig) -> Result<Self, TurnError> {
         let dialect = messages_dialect()?;
         let mut losses = Losses::default();
@@ -64,7 +64,7 @@ impl Plan {
             AgentModel::Gateway(_) => None,
         };
         let launch = Launch { model, ..launch(&turn.request, config, &tools, &mut losses) };
-        let opening = Opening {
+        let opening = AgentOpening {
             system: system(&body["system"], config.system),
             aliases: tools.aliases(),
             schema: schema(&turn.request.output),
@@ -99,12 +99,12 @@ impl Plan {
     }
 
     /// The whole conversation, for a process that has none of it.
-    pub(super) fn whole(&self, hidden: HiddenSteps) -> Result<Translated<Script>, TurnError> {
+    pub(super) fn whole(&self, hidden: HiddenSteps) -> Result<Translated<HistoryScript>, TurnError> {
         script(self.messages.clone(), &self.tools, hidden)
     }
 
     /// The messages after the first `count`, for a process that has those (A3).
-    pub(super) fn since(&self, count: usize) -> Result<Translated<Script>, TurnError> {
+    pub(super) fn since(&self, count: usize) -> Result<Translated<HistoryScript>, TurnError> {
         let messages = self.messages_from(count)?;
         script(messages, &self.tools, HiddenSteps::default())
     }

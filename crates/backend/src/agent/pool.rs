@@ -19,8 +19,10 @@ use super::config::AgentConfig;
 use super::errors;
 use super::launch::{GatewayAccess, Launch};
 use super::opening::Setup;
-use super::process_table::{Activity, ClaimedProcess, LiveMatch, ProcessId, ProcessState, ProcessTable};
-use super::records::RecordStore;
+use super::process_table::{
+    ClaimedProcess, LiveMatch, ProcessActivity, ProcessId, ProcessState, ProcessTable,
+};
+use super::records::AgentRecordStore;
 use super::run_lock::RunLocks;
 use super::turn_job::Settled;
 
@@ -31,7 +33,7 @@ const MAX_WAITING: usize = 256;
 const MAILBOX_CAPACITY: usize = 4;
 
 /// The processes of one agent.
-pub(super) struct Pool {
+pub(super) struct ProcessPool {
     config: AgentConfig,
     default_launch: Launch,
     decider: Arc<dyn Decider>,
@@ -45,14 +47,14 @@ pub(super) struct Pool {
 /// What all agents of a gateway share.
 #[derive(Clone)]
 pub(super) struct SharedContext {
-    pub(super) records: Arc<dyn RecordStore>,
+    pub(super) records: Arc<dyn AgentRecordStore>,
     pub(super) runtime: Handle,
     pub(super) tasks: TaskTracker,
     pub(super) stopping: CancellationToken,
     pub(super) gateway_access: Arc<OnceLock<GatewayAccess>>,
 }
 
-impl Pool {
+impl ProcessPool {
     pub(super) fn new(config: AgentConfig, decider: Arc<dyn Decider>, shared: SharedContext) -> Self {
         let default_launch = Launch { builtins: config.builtins.clone(), ..Launch::default() };
         let slots = Arc::new(Semaphore::new(config.pool.max.max(1)));
@@ -80,7 +82,7 @@ impl Pool {
         &self.decider
     }
 
-    pub(super) fn records(&self) -> &dyn RecordStore {
+    pub(super) fn records(&self) -> &dyn AgentRecordStore {
         &*self.shared.records
     }
 
@@ -120,7 +122,7 @@ impl Pool {
     }
 
     /// Records the state of a process after its turn.
-    pub(super) fn settle(&self, id: ProcessId, settled: Settled, activity: Activity) {
+    pub(super) fn settle(&self, id: ProcessId, settled: Settled, activity: ProcessActivity) {
         let mut processes = self.processes.lock();
         if processes.settle(id, settled, activity) && self.has_waiters() {
             processes.evict();
@@ -128,9 +130,9 @@ impl Pool {
     }
 
     /// Records whether a process that waits for its client may be evicted.
-    pub(super) fn set_activity(&self, id: ProcessId, activity: Activity) {
+    pub(super) fn set_activity(&self, id: ProcessId, activity: ProcessActivity) {
         let mut processes = self.processes.lock();
-        if processes.set_activity(id, activity) && activity == Activity::Idle && self.has_waiters() {
+        if processes.set_activity(id, activity) && activity == ProcessActivity::Idle && self.has_waiters() {
             processes.evict();
         }
     }

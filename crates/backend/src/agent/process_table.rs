@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolgate_model::lineage::{Lineage, PrefixHash};
 
-use super::actor::Command;
+use super::actor::ActorCommand;
 use super::errors;
 use super::launch::Launch;
 use super::opening::Setup;
@@ -17,7 +17,7 @@ use super::turn_job::{Settled, TurnJob};
 #[derive(Default)]
 pub(super) struct ProcessTable {
     started: u64,
-    live: HashMap<ProcessId, Entry>,
+    live: HashMap<ProcessId, ProcessEntry>,
     by_lineage: HashMap<PrefixHash, ProcessId>,
     /// The last warm process exited by itself, so another would too.
     warm_start_failed: bool,
@@ -30,13 +30,13 @@ pub(super) struct ProcessTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ProcessId(u64);
 
-struct Entry {
-    commands: mpsc::Sender<Command>,
+struct ProcessEntry {
+    commands: mpsc::Sender<ActorCommand>,
     launch: Launch,
     /// How it was opened; `None` for a warm process that is not opened yet.
     setup: Option<Setup>,
     state: ProcessState,
-    activity: Activity,
+    activity: ProcessActivity,
     since: Instant,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum ProcessState {
 
 /// What a process does while it waits for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Activity {
+pub(super) enum ProcessActivity {
     Idle,
     /// A person is deciding or a built-in tool is running; ending the process would lose that.
     Working,
@@ -58,7 +58,7 @@ pub(super) enum Activity {
 
 /// A process that belongs to one request.
 pub(super) struct ClaimedProcess {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<ActorCommand>,
 }
 
 /// A claimed live process that holds the start of a conversation.
@@ -75,7 +75,7 @@ impl ProcessTable {
     /// Adds a process that is about to start.
     pub(super) fn add(
         &mut self,
-        commands: mpsc::Sender<Command>,
+        commands: mpsc::Sender<ActorCommand>,
         launch: Launch,
         state: ProcessState,
         setup: Option<Setup>,
@@ -83,8 +83,8 @@ impl ProcessTable {
         self.started += 1;
         let id = ProcessId(self.started);
         let claimed = ClaimedProcess { commands: commands.clone() };
-        let (activity, since) = (Activity::Idle, Instant::now());
-        self.live.insert(id, Entry { commands, launch, setup, state, activity, since });
+        let (activity, since) = (ProcessActivity::Idle, Instant::now());
+        self.live.insert(id, ProcessEntry { commands, launch, setup, state, activity, since });
         (id, claimed)
     }
 
@@ -115,7 +115,7 @@ impl ProcessTable {
     pub(super) fn take_warm(&mut self, launch: &Launch, setup: &Setup) -> Option<ClaimedProcess> {
         self.model.clone_from(&launch.model);
         self.preopen.observe(launch, setup);
-        let suits = |entry: &&mut Entry| {
+        let suits = |entry: &&mut ProcessEntry| {
             let opened_for = entry.setup.as_ref().map(|opened| opened.fingerprint);
             let fits = opened_for.is_none_or(|fingerprint| fingerprint == setup.fingerprint);
             entry.is_warm() && entry.launch == *launch && fits
@@ -146,7 +146,7 @@ impl ProcessTable {
     }
 
     /// Records the state of a process after its turn; false if it is ending.
-    pub(super) fn settle(&mut self, id: ProcessId, settled: Settled, activity: Activity) -> bool {
+    pub(super) fn settle(&mut self, id: ProcessId, settled: Settled, activity: ProcessActivity) -> bool {
         let Some(entry) = self.live.get_mut(&id) else { return false };
         self.by_lineage.insert(settled.after, id);
         (entry.state, entry.activity) = (ProcessState::Settled(settled), activity);
@@ -155,7 +155,7 @@ impl ProcessTable {
     }
 
     /// Records what a process does while it waits for its client; false if it is ending.
-    pub(super) fn set_activity(&mut self, id: ProcessId, activity: Activity) -> bool {
+    pub(super) fn set_activity(&mut self, id: ProcessId, activity: ProcessActivity) -> bool {
         let Some(entry) = self.live.get_mut(&id) else { return false };
         entry.activity = activity;
         true
@@ -172,7 +172,7 @@ impl ProcessTable {
 
     /// Removes a process that has ended or is about to.
     pub(super) fn remove(&mut self, id: ProcessId) {
-        let Some(entry) = self.take(id).filter(Entry::is_warm) else { return };
+        let Some(entry) = self.take(id).filter(ProcessEntry::is_warm) else { return };
         match entry.setup {
             None => self.warm_start_failed = true,
             // The opening may have caused the exit.
@@ -184,8 +184,8 @@ impl ProcessTable {
     pub(super) fn evict(&mut self) {
         let idle = self.live.iter().filter_map(|(id, entry)| match (&entry.state, entry.activity) {
             (ProcessState::Warm, _) => Some(((0, entry.since), *id)),
-            (ProcessState::Settled(_), Activity::Idle) => Some(((1, entry.since), *id)),
-            (ProcessState::Settled(_), Activity::Working) | (ProcessState::Busy, _) => None,
+            (ProcessState::Settled(_), ProcessActivity::Idle) => Some(((1, entry.since), *id)),
+            (ProcessState::Settled(_), ProcessActivity::Working) | (ProcessState::Busy, _) => None,
         });
         if let Some((_, id)) = idle.min() {
             self.end(id);
@@ -195,7 +195,7 @@ impl ProcessTable {
     /// Ends warm processes that were preopened for a setup that is no longer expected: no other request can use them.
     fn end_unusable_preopened(&mut self) {
         let guess = self.preopen.guess().map(|(_, setup)| setup.fingerprint);
-        let is_wrong = |entry: &Entry| {
+        let is_wrong = |entry: &ProcessEntry| {
             let opened_for = entry.setup.as_ref().map(|opened| opened.fingerprint);
             entry.is_warm() && opened_for.is_some() && opened_for != guess
         };
@@ -211,7 +211,7 @@ impl ProcessTable {
         }
     }
 
-    fn take(&mut self, id: ProcessId) -> Option<Entry> {
+    fn take(&mut self, id: ProcessId) -> Option<ProcessEntry> {
         let entry = self.live.remove(&id)?;
         if let ProcessState::Settled(settled) = &entry.state
             && self.by_lineage.get(&settled.after) == Some(&id)
@@ -222,7 +222,7 @@ impl ProcessTable {
     }
 }
 
-impl Entry {
+impl ProcessEntry {
     fn is_warm(&self) -> bool {
         matches!(self.state, ProcessState::Warm)
     }
@@ -231,13 +231,13 @@ impl Entry {
 impl ClaimedProcess {
     /// Passes the turn to the process. If the process is gone, the turn fails through its reply channel.
     pub(super) fn begin(&self, turn_job: TurnJob) {
-        let refused = match self.commands.try_send(Command::Begin(Box::new(turn_job))) {
+        let refused = match self.commands.try_send(ActorCommand::Begin(Box::new(turn_job))) {
             Ok(()) => return,
             Err(mpsc::error::TrySendError::Full(command) | mpsc::error::TrySendError::Closed(command)) => {
                 command
             }
         };
-        if let Command::Begin(turn_job) = refused {
+        if let ActorCommand::Begin(turn_job) = refused {
             turn_job.reply_sender.fail(errors::exited(None, ""));
         }
     }
@@ -249,8 +249,8 @@ impl ClaimedProcess {
 }
 
 /// The mailbox never fills, because a process has at most one turn. If it is closed, the process is already ending.
-fn request_end(commands: &mpsc::Sender<Command>) {
-    if commands.try_send(Command::End).is_err() {
+fn request_end(commands: &mpsc::Sender<ActorCommand>) {
+    if commands.try_send(ActorCommand::End).is_err() {
         tracing::debug!("an agent process was already ending");
     }
 }
@@ -259,7 +259,7 @@ fn request_end(commands: &mpsc::Sender<Command>) {
 mod tests {
     use super::*;
 
-    type Mailbox = mpsc::Receiver<Command>;
+    type Mailbox = mpsc::Receiver<ActorCommand>;
 
     fn start_warm(processes: &mut ProcessTable) -> Option<(ProcessId, Option<Setup>, Mailbox)> {
         let (launch, setup) = processes.next_warm(1, &Launch::default())?;
@@ -304,7 +304,7 @@ mod tests {
         assert!(begin(&mut processes, &other).is_none());
         let (_, opened, _next) = start_warm(&mut processes).expect("the preopened process is unusable");
         assert!(opened.is_none());
-        assert!(matches!(mailbox.try_recv(), Ok(Command::End)));
+        assert!(matches!(mailbox.try_recv(), Ok(ActorCommand::End)));
         assert!(begin(&mut processes, &other).is_some());
     }
 
@@ -324,6 +324,6 @@ mod tests {
     fn a_preopened_process_is_evicted_first() {
         let (mut processes, _, mut mailbox) = preopened(&Setup::replacing("alice", "Be brief."));
         processes.evict();
-        assert!(matches!(mailbox.try_recv(), Ok(Command::End)));
+        assert!(matches!(mailbox.try_recv(), Ok(ActorCommand::End)));
     }
 }

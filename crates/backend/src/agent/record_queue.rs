@@ -5,12 +5,12 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 
-use super::pool::Pool;
-use super::turn_job::OwnedRecord;
+use super::pool::ProcessPool;
+use super::turn_job::CallerRecord;
 
 /// Saves records in order. Each replaces the one before, so none may overtake another.
 pub(super) struct RecordQueue {
-    pool: Arc<Pool>,
+    pool: Arc<ProcessPool>,
     last: Flushed,
 }
 
@@ -18,13 +18,13 @@ pub(super) struct RecordQueue {
 pub(super) type Flushed = Shared<BoxFuture<'static, ()>>;
 
 impl RecordQueue {
-    pub(super) fn new(pool: Arc<Pool>) -> Self {
+    pub(super) fn new(pool: Arc<ProcessPool>) -> Self {
         Self { pool, last: std::future::ready(()).boxed().shared() }
     }
 
     /// Saves a record, then calls `then`.
-    pub(super) fn push(&mut self, owned: OwnedRecord, then: impl FnOnce() + Send + 'static) {
-        let OwnedRecord { caller, record } = owned;
+    pub(super) fn push(&mut self, owned: CallerRecord, then: impl FnOnce() + Send + 'static) {
+        let CallerRecord { caller, record } = owned;
         let (before, saving) = (self.last.clone(), self.pool.records().save(&caller, record));
         let saved = self.pool.spawn(async move {
             before.await;

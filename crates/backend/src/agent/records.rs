@@ -14,7 +14,7 @@ use super::plan::messages_dialect;
 
 /// Saves and finds records, separately for each caller. The implementation logs failures and treats them as "nothing
 /// found".
-pub trait RecordStore: Send + Sync {
+pub trait AgentRecordStore: Send + Sync {
     /// Saves a record; resolves when it is durable.
     fn save(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()>;
 
@@ -42,22 +42,22 @@ pub struct AgentRecord {
 }
 
 /// The content of [`AgentRecord::steps`].
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct RecordedSteps {
+#[derive(Default, Serialize, Deserialize)]
+struct RecordedSteps {
     /// The program's messages in this turn, if they differ from what the client saw.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) steps: Vec<Value>,
+    steps: Vec<Value>,
 }
 
-impl RecordedSteps {
-    pub(super) fn read(steps: &JsonText) -> Self {
-        serde_json::from_str(steps.as_str()).unwrap_or_default()
-    }
+/// Writes the program's messages of a turn.
+pub(super) fn write_steps(steps: Vec<Value>) -> JsonText {
+    serde_json::to_value(RecordedSteps { steps })
+        .map_or_else(|_| JsonText::empty_object(), |steps| JsonText::from_value(&steps))
+}
 
-    pub(super) fn write(&self) -> JsonText {
-        serde_json::to_value(self)
-            .map_or_else(|_| JsonText::empty_object(), |done| JsonText::from_value(&done))
-    }
+/// Reads what [`write_steps`] wrote.
+pub(super) fn read_steps(text: &JsonText) -> Vec<Value> {
+    serde_json::from_str::<RecordedSteps>(text.as_str()).unwrap_or_default().steps
 }
 
 /// Writes a reply as Messages API JSON.
@@ -87,7 +87,7 @@ pub(super) fn read_messages(messages: &[Value]) -> Result<Vec<Message>, TurnErro
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRecords;
 
-impl RecordStore for NoRecords {
+impl AgentRecordStore for NoRecords {
     fn save(&self, _: &str, _: AgentRecord) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }

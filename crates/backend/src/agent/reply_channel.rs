@@ -18,7 +18,7 @@ const MAX_UNREAD_BYTES: usize = 64 * 1024 * 1024;
 
 /// Creates the channel of one turn.
 pub(super) fn reply_channel() -> (ReplySender, ReplyReceiver) {
-    let shared = Arc::new(Mutex::new(Shared::default()));
+    let shared = Arc::new(Mutex::new(ChannelBuffer::default()));
     let client_closed = CancellationToken::new();
     (
         ReplySender { shared: Arc::clone(&shared), client_closed: client_closed.clone() },
@@ -28,18 +28,18 @@ pub(super) fn reply_channel() -> (ReplySender, ReplyReceiver) {
 
 /// The process's end.
 pub(super) struct ReplySender {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<ChannelBuffer>>,
     client_closed: CancellationToken,
 }
 
 /// The client's end: a stream of the turn's events. Dropping it cancels the turn.
 pub(super) struct ReplyReceiver {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<ChannelBuffer>>,
     client_closed: CancellationToken,
 }
 
 #[derive(Default)]
-struct Shared {
+struct ChannelBuffer {
     unread: VecDeque<Result<Batch, TurnError>>,
     bytes: usize,
     state: ChannelState,
@@ -112,7 +112,7 @@ impl ReplyReceiver {
     }
 }
 
-impl Shared {
+impl ChannelBuffer {
     fn close(&mut self, last: Result<Batch, TurnError>) {
         if self.state == ChannelState::Open {
             self.unread.push_back(last);

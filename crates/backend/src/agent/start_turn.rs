@@ -11,14 +11,14 @@ use uuid::Uuid;
 
 use super::opening::Setup;
 use super::partial_results;
-use super::plan::Plan;
-use super::pool::Pool;
+use super::plan::TurnPlan;
+use super::pool::ProcessPool;
 use super::process_table::ClaimedProcess;
-use super::records::{AgentRecord, RecordedSteps, read_reply};
+use super::records::{AgentRecord, read_reply, read_steps};
 use super::reply_channel::{ModelCall, ReplyReceiver, reply_channel};
 use super::run_lock::RunGuard;
 use super::transcript;
-use super::turn_job::{Beginning, RecordInputs, TurnJob, Work};
+use super::turn_job::{Beginning, RecordInputs, TurnJob, TurnWork};
 use super::turn_steps::resumable;
 use crate::host_headers::HostHeaders;
 use crate::turn::{Answer, AnswerBody, Batch, EventStream, Recoveries, Turn};
@@ -27,7 +27,7 @@ use crate::turn::{Answer, AnswerBody, Batch, EventStream, Recoveries, Turn};
 const MAX_ATTEMPTS: u32 = 3;
 
 /// Starts a turn; resolves with the first event.
-pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result<Answer, TurnError> {
+pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) -> Result<Answer, TurnError> {
     let answer = |losses, events| Answer {
         headers: HostHeaders::default(),
         upstream: name,
@@ -36,14 +36,14 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         body: AnswerBody::Events(events),
     };
     let mut turn = partial_results::complete(&pool, turn).await?;
-    let mut plan = Plan::new(&turn, pool.config())?;
+    let mut plan = TurnPlan::new(&turn, pool.config())?;
     let mut run_guard = pool.run_locks().acquire(plan.key).await;
     let mut known = pool.records().find(&turn.caller, plan.key).await;
     if known.is_none()
         && let Some(whole) = transcript::with_earlier_turns(&pool, &turn, &plan).await?
     {
         turn = partial_results::complete(&pool, whole.value).await?;
-        plan = Plan::new(&turn, pool.config())?;
+        plan = TurnPlan::new(&turn, pool.config())?;
         plan.losses.append(whole.losses);
         run_guard = pool.run_locks().acquire(plan.key).await;
         known = pool.records().find(&turn.caller, plan.key).await;
@@ -55,9 +55,8 @@ pub(super) async fn start(pool: Arc<Pool>, name: Arc<str>, turn: Turn) -> Result
         let batch = Batch::from(read_reply(reply)?.into_events());
         return Ok(answer(losses, Box::pin(stream::iter([Ok(batch)]))));
     }
-    let unfinished = known
-        .map(|record| resumable(RecordedSteps::read(&record.steps).steps, &plan.tools))
-        .unwrap_or_default();
+    let unfinished =
+        known.map(|record| resumable(read_steps(&record.steps), &plan.tools)).unwrap_or_default();
     let memory = Memory::load(&pool, &plan, &turn).await;
     let setup = Setup {
         opening: plan.opening.clone(),
@@ -113,7 +112,7 @@ struct Memory {
 }
 
 impl Memory {
-    async fn load(pool: &Pool, plan: &Plan, turn: &Turn) -> Self {
+    async fn load(pool: &ProcessPool, plan: &TurnPlan, turn: &Turn) -> Self {
         let replies =
             turn.request.messages.iter().enumerate().filter(|(_, message)| is_nonempty_reply(message));
         let ends: Vec<usize> = replies.map(|(index, _)| index + 1).collect();
@@ -131,7 +130,7 @@ impl Memory {
 
     fn add_records(&mut self, replies: &[PrefixHash], records: Vec<AgentRecord>) {
         for record in records {
-            let steps = RecordedSteps::read(&record.steps).steps;
+            let steps = read_steps(&record.steps);
             let number = replies.iter().position(|reply| Some(*reply) == record.after);
             match number {
                 Some(number) if steps.is_empty() => drop(self.steps_by_reply.remove(&number)),
@@ -152,7 +151,7 @@ fn is_nonempty_reply(message: &Message) -> bool {
     })
 }
 
-fn record_inputs(plan: &Plan, turn: &Turn, hidden: &HiddenSteps, run_guard: &RunGuard) -> RecordInputs {
+fn record_inputs(plan: &TurnPlan, turn: &Turn, hidden: &HiddenSteps, run_guard: &RunGuard) -> RecordInputs {
     RecordInputs {
         caller: Arc::clone(&turn.caller),
         key: plan.key,
@@ -168,27 +167,27 @@ fn new_session() -> String {
 
 /// A process without a conversation, and the whole conversation as its work.
 async fn fresh(
-    pool: &Arc<Pool>,
-    plan: &Plan,
+    pool: &Arc<ProcessPool>,
+    plan: &TurnPlan,
     setup: &Setup,
     hidden: HiddenSteps,
     losses: &mut Losses,
-) -> Result<(ClaimedProcess, Work, String), TurnError> {
+) -> Result<(ClaimedProcess, TurnWork, String), TurnError> {
     let script = plan.whole(hidden)?;
     losses.append(script.losses);
     let process = pool.fresh(&plan.launch, setup.clone()).await?;
     let beginning =
         Beginning { opening: plan.opening.clone(), tools: plan.tools.clone(), script: script.value };
-    Ok((process, Work::Fresh(Box::new(beginning)), setup.session.clone()))
+    Ok((process, TurnWork::Fresh(Box::new(beginning)), setup.session.clone()))
 }
 
 /// A live process that holds the start of the conversation, and the rest as its work (A3).
 fn live(
-    pool: &Pool,
-    plan: &Plan,
+    pool: &ProcessPool,
+    plan: &TurnPlan,
     setup: &Setup,
     losses: &mut Losses,
-) -> Option<(ClaimedProcess, Work, String)> {
+) -> Option<(ClaimedProcess, TurnWork, String)> {
     if pool.config().max_budget_usd.is_some() {
         // The program counts its cost per process, but every request gets the full budget.
         return None;
@@ -197,10 +196,10 @@ fn live(
     let work = if found.calls.is_empty() {
         plan.since(found.count).ok().map(|script| {
             losses.append(script.losses);
-            Work::Continue { script: script.value }
+            TurnWork::Continue { script: script.value }
         })
     } else if pool.config().max_turns.is_none() {
-        plan.results(found.count, &found.calls).map(Work::Results)
+        plan.results(found.count, &found.calls).map(TurnWork::Results)
     } else {
         // The program counts model calls from the last user message, but every request gets the full limit (M7).
         None

@@ -25,7 +25,7 @@ pub fn supervise(gateway: u32, program: &OsString, arguments: &[OsString]) -> io
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::process::{PidfdFlags, pidfd_open};
 
-    // Opening the read end of a pipe for writing gives its write end.
+    // AgentOpening the read end of a pipe for writing gives its write end.
     let stdin_writer = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/0")?;
     let gateway_fd = pidfd_open(pid(gateway)?, PidfdFlags::empty())?;
     // Checked after opening the pidfd: before that, the id may have been reused by another process.

@@ -13,10 +13,10 @@ use toolgate_model::{
     Block, CallId, ErrorKind, JsonText, Message, ToolResults, Translated, TurnError, TurnRequest,
 };
 
-use super::plan::Plan;
-use super::pool::Pool;
+use super::plan::TurnPlan;
+use super::pool::ProcessPool;
 use super::records::AgentRecord;
-use super::turn_job::OwnedRecord;
+use super::turn_job::CallerRecord;
 use crate::turn::Turn;
 
 /// The maximum size of a stored transcript.
@@ -25,9 +25,9 @@ const MAX_TRANSCRIPT_BYTES: usize = 16 * 1024 * 1024;
 /// Prepends the earlier turns of the session that the client names, and pairs its results with their calls; `None` if
 /// that changes nothing.
 pub(super) async fn with_earlier_turns(
-    pool: &Pool,
+    pool: &ProcessPool,
     turn: &Turn,
-    plan: &Plan,
+    plan: &TurnPlan,
 ) -> Result<Option<Translated<Turn>>, TurnError> {
     let Some(session) = turn.session.named() else { return Ok(None) };
     let mut request = TurnRequest::clone(&turn.request);
@@ -59,7 +59,7 @@ pub(super) struct SessionTranscript {
 /// What is stored under a key. The serialised names are part of the store's format.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Entry {
+enum StoredTranscript {
     /// The transcript.
     #[serde(rename = "said")]
     Messages {
@@ -75,14 +75,17 @@ enum Entry {
 
 impl SessionTranscript {
     /// The records to save when the agent has replied.
-    pub(super) fn into_records(mut self, caller: &Arc<str>, reply: &Value) -> Vec<OwnedRecord> {
+    pub(super) fn into_records(mut self, caller: &Arc<str>, reply: &Value) -> Vec<CallerRecord> {
         let (key, bare_key) = (self.key(), self.key_without_instructions());
         let is_first = self.messages.iter().all(|message| message["role"] != "assistant");
         self.messages.push(json!({ "role": "assistant", "content": reply }));
-        let mut records =
-            vec![record(caller, key, &Entry::Messages { system: self.system, messages: self.messages })];
+        let mut records = vec![record(
+            caller,
+            key,
+            &StoredTranscript::Messages { system: self.system, messages: self.messages },
+        )];
         if is_first && key != bare_key {
-            records.push(record(caller, bare_key, &Entry::At(key.to_string())));
+            records.push(record(caller, bare_key, &StoredTranscript::At(key.to_string())));
         }
         records
     }
@@ -101,38 +104,42 @@ fn key(scope: &str, session: &str, instructions: &str) -> PrefixHash {
     Lineage::of(&format!("session\n{scope}\n{session}\n{instructions}"), &[]).whole()
 }
 
-fn record(caller: &Arc<str>, key: PrefixHash, entry: &Entry) -> OwnedRecord {
-    let text = |entry: &Entry| serde_json::to_value(entry).map(|entry| JsonText::from_value(&entry));
+fn record(caller: &Arc<str>, key: PrefixHash, entry: &StoredTranscript) -> CallerRecord {
+    let text =
+        |entry: &StoredTranscript| serde_json::to_value(entry).map(|entry| JsonText::from_value(&entry));
     let whole = text(entry).ok().filter(|text| text.as_str().len() <= MAX_TRANSCRIPT_BYTES);
-    let steps = whole.or_else(|| text(&Entry::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
+    let steps =
+        whole.or_else(|| text(&StoredTranscript::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
     // A session id of its own, so that this record does not count as a turn of the session.
     let record = AgentRecord { key, after: Some(key), session: key.to_string(), steps, reply: None };
-    OwnedRecord { caller: Arc::clone(caller), record }
+    CallerRecord { caller: Arc::clone(caller), record }
 }
 
 async fn load(
-    pool: &Pool,
+    pool: &ProcessPool,
     turn: &Turn,
     transcript: SessionTranscript,
 ) -> Result<Option<EarlierTurns>, TurnError> {
     let entry = match find(pool, turn, transcript.key()).await {
-        Some(Entry::At(key)) => match PrefixHash::from_hex(&key) {
+        Some(StoredTranscript::At(key)) => match PrefixHash::from_hex(&key) {
             Some(key) => find(pool, turn, key).await,
             None => None,
         },
         found => found,
     };
     match entry {
-        Some(Entry::Messages { system, messages }) => EarlierTurns::read(&system, &messages).map(Some),
-        Some(Entry::TooLong) => Err(TurnError::invalid_param(
+        Some(StoredTranscript::Messages { system, messages }) => {
+            EarlierTurns::read(&system, &messages).map(Some)
+        }
+        Some(StoredTranscript::TooLong) => Err(TurnError::invalid_param(
             "messages",
             "messages: the transcript of this session is too long to be stored: send the whole conversation",
         )),
-        Some(Entry::At(_)) | None => Ok(None),
+        Some(StoredTranscript::At(_)) | None => Ok(None),
     }
 }
 
-async fn find(pool: &Pool, turn: &Turn, key: PrefixHash) -> Option<Entry> {
+async fn find(pool: &ProcessPool, turn: &Turn, key: PrefixHash) -> Option<StoredTranscript> {
     let record = pool.records().find_by_replies(&turn.caller, vec![key]).await.into_iter().next()?;
     serde_json::from_str(record.steps.as_str()).ok()
 }

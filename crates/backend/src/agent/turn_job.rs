@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate_dialect::claude_stream_json::write::Opening;
-use toolgate_dialect::claude_stream_json::{AgentTools, PermissionRequest, RequestId, Script};
+use toolgate_dialect::claude_stream_json::write::AgentOpening;
+use toolgate_dialect::claude_stream_json::{AgentTools, HistoryScript, PermissionRequest, RequestId};
 use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{TurnError, TurnRequest};
 use uuid::Uuid;
@@ -21,7 +21,7 @@ use crate::turn::Batch;
 pub(super) struct TurnJob {
     pub(super) turn: Uuid,
     pub(super) transcript: SessionTranscript,
-    pub(super) work: Work,
+    pub(super) work: TurnWork,
     pub(super) reply: JoinedReply,
     pub(super) lineage: Lineage,
     pub(super) record_inputs: RecordInputs,
@@ -40,20 +40,20 @@ pub(super) struct RecordInputs {
 }
 
 /// What the process has to do.
-pub(super) enum Work {
+pub(super) enum TurnWork {
     /// It has no conversation yet: open it and send the whole history.
     Fresh(Box<Beginning>),
     /// Its last turn is over: send the new messages.
-    Continue { script: Script },
+    Continue { script: HistoryScript },
     /// It waits for the client: pass on the results (A7).
     Results(Vec<(String, CallResult)>),
 }
 
 /// The opening and history for a process without a conversation.
 pub(super) struct Beginning {
-    pub(super) opening: Opening,
+    pub(super) opening: AgentOpening,
     pub(super) tools: AgentTools,
-    pub(super) script: Script,
+    pub(super) script: HistoryScript,
 }
 
 /// What the actor must react to.
@@ -65,12 +65,12 @@ pub(super) enum CoreEvent {
         settled: Settled,
         last: Batch,
         reply_sender: ReplySender,
-        record: OwnedRecord,
-        transcript: Vec<OwnedRecord>,
+        record: CallerRecord,
+        transcript: Vec<CallerRecord>,
         run_guard: RunGuard,
     },
     /// The program did something that must not be repeated.
-    Progress(OwnedRecord),
+    Progress(CallerRecord),
     /// The process is unusable and its turn has failed.
     Failed(TurnError),
     /// A tool needs approval.
@@ -81,7 +81,7 @@ pub(super) enum CoreEvent {
 
 /// A record and its caller.
 #[derive(Clone)]
-pub(super) struct OwnedRecord {
+pub(super) struct CallerRecord {
     pub(super) caller: Arc<str>,
     pub(super) record: AgentRecord,
 }

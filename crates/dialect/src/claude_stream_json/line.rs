@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// One line from the program.
 #[derive(Clone, Debug)]
-pub enum Line<'a> {
+pub enum AgentLine<'a> {
     /// A turn begins. Sent before every turn, with the program's version.
     Init {
         /// `2.1.197`; empty if the program does not report it.
@@ -37,7 +37,7 @@ pub enum Line<'a> {
         parent: Option<String>,
     },
     /// A turn is over, or a history line was accepted.
-    Result(Box<Outcome>),
+    Result(Box<TurnOutcome>),
     /// The program sends a control request and waits for our response.
     Request {
         /// Repeated in the response.
@@ -113,7 +113,7 @@ pub struct PermissionRequest {
 
 /// How a turn ended.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
+pub struct TurnOutcome {
     /// `success`, `error_max_turns`, `error_during_execution`, …
     pub subtype: String,
     /// Also true for API errors, whose subtype is `success`.
@@ -142,14 +142,14 @@ pub struct InvalidLine {
     source: serde_json::Error,
 }
 
-impl<'a> Line<'a> {
+impl<'a> AgentLine<'a> {
     /// Reads one line. Some builds also print debug text: a line that is not an object is ignored.
     pub fn read(line: &'a str) -> Result<Self, InvalidLine> {
         if !line.starts_with('{') {
             return Ok(Self::Other);
         }
         let broken = |source| InvalidLine { shown: line.chars().take(MAX_SHOWN_CHARS).collect(), source };
-        let head: Head<'_> = serde_json::from_str(line).map_err(broken)?;
+        let head: LineHead<'_> = serde_json::from_str(line).map_err(broken)?;
         Ok(match &*head.kind {
             "stream_event" => match head.event {
                 Some(event) => Self::Event { event: event.get(), parent: head.parent_tool_use_id },
@@ -195,7 +195,7 @@ impl<'a> Line<'a> {
 const MAX_SHOWN_CHARS: usize = 200;
 
 #[derive(Deserialize)]
-struct Head<'a> {
+struct LineHead<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -214,7 +214,7 @@ struct Head<'a> {
 }
 
 #[derive(Deserialize)]
-struct RequestIn<'a> {
+struct ControlRequestIn<'a> {
     #[serde(borrow, default)]
     subtype: Cow<'a, str>,
     #[serde(default)]
@@ -233,7 +233,7 @@ struct RequestIn<'a> {
 }
 
 fn read_control_request(request: &RawValue) -> Result<ControlRequest, serde_json::Error> {
-    let request: RequestIn<'_> = serde_json::from_str(request.get())?;
+    let request: ControlRequestIn<'_> = serde_json::from_str(request.get())?;
     Ok(match &*request.subtype {
         "mcp_message" => ControlRequest::ToolServer { server: request.server_name, message: request.message },
         "can_use_tool" => ControlRequest::Permission(PermissionRequest {
@@ -253,7 +253,7 @@ fn read_control_request(request: &RawValue) -> Result<ControlRequest, serde_json
     })
 }
 
-fn read_response(response: &RawValue) -> Result<Line<'static>, serde_json::Error> {
+fn read_response(response: &RawValue) -> Result<AgentLine<'static>, serde_json::Error> {
     #[derive(Deserialize)]
     struct ResponseIn<'a> {
         #[serde(borrow, default)]
@@ -269,7 +269,7 @@ fn read_response(response: &RawValue) -> Result<Line<'static>, serde_json::Error
         "error" => Err(response.error.map_or_else(String::new, text_of)),
         _ => Ok(response.response),
     };
-    Ok(Line::Response { id: RequestId(response.request_id), outcome })
+    Ok(AgentLine::Response { id: RequestId(response.request_id), outcome })
 }
 
 #[derive(Deserialize)]
@@ -289,7 +289,7 @@ struct ResultIn {
     total_cost_usd: Option<f64>,
 }
 
-impl From<ResultIn> for Outcome {
+impl From<ResultIn> for TurnOutcome {
     fn from(result: ResultIn) -> Self {
         Self {
             subtype: result.subtype,

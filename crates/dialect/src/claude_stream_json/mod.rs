@@ -1,7 +1,7 @@
 //! The protocol of Claude Code as a child process: JSON lines over stdin and stdout. No I/O: lines in, lines out.
 //!
 //! ```text
-//!  the program ─ Line::read ─▶ stream events, results, control requests
+//!  the program ─ AgentLine::read ─▶ stream events, results, control requests
 //!  write::*    ─ lines ──────▶ the program: opening, history, user messages, responses
 //!  ToolServer  ─ answers the program's MCP messages about the client's tools (A5, E8)
 //! ```
@@ -19,8 +19,8 @@ pub mod write;
 #[cfg(test)]
 mod tests;
 
-pub use line::{ControlRequest, InvalidLine, Line, Outcome, PermissionRequest, RequestId};
-pub use script::{HiddenSteps, HistoryLine, Script, interrupted_result, script};
+pub use line::{AgentLine, ControlRequest, InvalidLine, PermissionRequest, RequestId, TurnOutcome};
+pub use script::{HiddenSteps, HistoryLine, HistoryScript, interrupted_result, script};
 pub use tool_server::{HeldCall, ServerAnswer, ToolServer, call_answer, call_failure};
 pub use tools::{AgentTools, ServedTool, result_content};
 

@@ -12,7 +12,7 @@ use super::tools::AgentTools;
 
 /// A conversation for a fresh process.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Script {
+pub struct HistoryScript {
     /// The messages before the last one, in order.
     pub history: Vec<HistoryLine>,
     /// The content of the last user message, which the model answers.
@@ -48,13 +48,13 @@ pub fn script(
     messages: Vec<Value>,
     tools: &AgentTools,
     hidden: HiddenSteps,
-) -> Result<Translated<Script>, TurnError> {
+) -> Result<Translated<HistoryScript>, TurnError> {
     let mut losses = Losses::default();
     let mut whole = insert_hidden_steps(hidden.by_reply, normalize_blocks(messages, tools));
     whole.extend(hidden.unfinished);
     let mut turns = merge_turns(whole, &mut losses);
     add_missing_results(&mut turns, &mut losses)?;
-    let Some(Turn { role: Role::User, content: last }) = turns.pop() else {
+    let Some(HistoryTurn { role: Role::User, content: last }) = turns.pop() else {
         return Err(TurnError::invalid_param(
             "messages",
             "messages: the last message must be a user message: an agent cannot continue an assistant message",
@@ -64,7 +64,7 @@ pub fn script(
         Role::User => HistoryLine::User(Value::Array(escape_commands(turn.content))),
         Role::Assistant => HistoryLine::Assistant(Value::Array(turn.content)),
     });
-    let value = Script { history: history.collect(), last: Value::Array(escape_commands(last)) };
+    let value = HistoryScript { history: history.collect(), last: Value::Array(escape_commands(last)) };
     Ok(Translated { value, losses })
 }
 
@@ -133,14 +133,14 @@ enum Role {
     Assistant,
 }
 
-struct Turn {
+struct HistoryTurn {
     role: Role,
     content: Vec<Value>,
 }
 
 /// Merges consecutive messages of one role.
-fn merge_turns(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = Vec::new();
+fn merge_turns(messages: Vec<Value>, losses: &mut Losses) -> Vec<HistoryTurn> {
+    let mut turns: Vec<HistoryTurn> = Vec::new();
     for mut message in messages {
         let role = match message["role"].as_str() {
             Some("assistant") => Role::Assistant,
@@ -160,7 +160,7 @@ fn merge_turns(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
         };
         match turns.last_mut() {
             Some(last) if last.role == role => last.content.extend(content),
-            _ => turns.push(Turn { role, content }),
+            _ => turns.push(HistoryTurn { role, content }),
         }
     }
     turns
@@ -184,7 +184,7 @@ fn normalize_block(block: &mut Value, tools: &AgentTools) {
 
 /// The API requires a result for every call. A client that continued without a result has abandoned the call; a client
 /// that sent only some of the results gets an error that names the missing ones (B5).
-fn add_missing_results(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnError> {
+fn add_missing_results(turns: &mut [HistoryTurn], losses: &mut Losses) -> Result<(), TurnError> {
     let last = turns.len().saturating_sub(1);
     for index in 1..turns.len() {
         let (before, after) = turns.split_at_mut(index);

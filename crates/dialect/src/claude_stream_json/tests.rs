@@ -11,25 +11,25 @@ const NEW: &str = include_str!("tests/fixtures/2.1.325.jsonl");
 
 /// Counts the lines of a recording by a short description of each.
 fn summarize(recording: &str) -> String {
-    let words = recording.lines().map(|line| match Line::read(line).expect("a recorded line") {
-        Line::Init { version } => format!("init {version}"),
-        Line::Event { event, .. } => {
+    let words = recording.lines().map(|line| match AgentLine::read(line).expect("a recorded line") {
+        AgentLine::Init { version } => format!("init {version}"),
+        AgentLine::Event { event, .. } => {
             let event: Value = serde_json::from_str(event).expect("an event");
             event["type"].as_str().expect("a type").to_owned()
         }
-        Line::Assistant { message, .. } => format!("assistant {}", message["content"][0]["type"]),
-        Line::User { message, .. } => format!("user {}", message["content"][0]["tool_use_id"]),
-        Line::Result(outcome) => format!("result {} {:?}", outcome.subtype, outcome.structured),
-        Line::Request { request: ControlRequest::ToolServer { message, .. }, .. } => {
+        AgentLine::Assistant { message, .. } => format!("assistant {}", message["content"][0]["type"]),
+        AgentLine::User { message, .. } => format!("user {}", message["content"][0]["tool_use_id"]),
+        AgentLine::Result(outcome) => format!("result {} {:?}", outcome.subtype, outcome.structured),
+        AgentLine::Request { request: ControlRequest::ToolServer { message, .. }, .. } => {
             format!("mcp {}", message["method"])
         }
-        Line::Request { request: ControlRequest::Permission(request), .. } => {
+        AgentLine::Request { request: ControlRequest::Permission(request), .. } => {
             format!("permission {} {} {}", request.tool, request.input["command"], request.suggestions.len())
         }
-        Line::Request { request, .. } => format!("{request:?}"),
-        Line::Response { outcome, .. } => format!("response {}", outcome.is_ok()),
-        Line::Withdrawn(_) => "withdrawn".to_owned(),
-        Line::Other => "other".to_owned(),
+        AgentLine::Request { request, .. } => format!("{request:?}"),
+        AgentLine::Response { outcome, .. } => format!("response {}", outcome.is_ok()),
+        AgentLine::Withdrawn(_) => "withdrawn".to_owned(),
+        AgentLine::Other => "other".to_owned(),
     });
     let mut counted: Vec<(String, usize)> = Vec::new();
     for word in words {
@@ -146,13 +146,13 @@ fn unknown_lines_are_ignored_and_invalid_ones_are_errors() {
         r#"{"type":"stream_event"}"#,
         "{}",
     ] {
-        assert!(matches!(Line::read(line), Ok(Line::Other)), "{line}");
+        assert!(matches!(AgentLine::read(line), Ok(AgentLine::Other)), "{line}");
     }
-    let error = Line::read(r#"{"type":"result""#).unwrap_err().to_string();
+    let error = AgentLine::read(r#"{"type":"result""#).unwrap_err().to_string();
     assert!(error.contains(r#"{"type":"result""#), "{error}");
     let newer = r#"{"type":"control_request","request_id":"r","request":{"subtype":"brand_new"}}"#;
     assert!(
-        matches!(Line::read(newer), Ok(Line::Request { request: ControlRequest::Unknown(name), .. }) if name == "brand_new")
+        matches!(AgentLine::read(newer), Ok(AgentLine::Request { request: ControlRequest::Unknown(name), .. }) if name == "brand_new")
     );
 }
 
@@ -268,7 +268,7 @@ fn a_conversation_becomes_lines() {
     let Value::Array(messages) = messages else { panic!() };
     let made = script(messages, &known, HiddenSteps::default()).unwrap();
     assert!(made.losses.is_empty());
-    let expected = Script {
+    let expected = HistoryScript {
         history: vec![
             HistoryLine::User(json!([{ "type": "text", "text": "/help" }, { "type": "text", "text": "" }])),
             HistoryLine::Assistant(
@@ -283,7 +283,7 @@ fn a_conversation_becomes_lines() {
     assert_eq!(made.value, expected);
 }
 
-fn calls_then(content: &Value) -> Result<Script, String> {
+fn calls_then(content: &Value) -> Result<HistoryScript, String> {
     let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "f", "input": {} });
     let messages = vec![
         json!({ "role": "user", "content": "go" }),
@@ -346,7 +346,7 @@ fn hidden_steps_replace_the_message_that_the_client_saw() {
 #[test]
 fn every_line_is_one_complete_json_object() {
     let id = RequestId::new("r1");
-    let opening = write::Opening {
+    let opening = write::AgentOpening {
         system: write::SystemPrompt::Replace(Vec::new()),
         aliases: vec!["f".into()],
         schema: Some(json!({ "type": "object" })),

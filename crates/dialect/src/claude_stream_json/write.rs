@@ -8,7 +8,7 @@ use super::{PREFIX, SERVER};
 
 /// What a process is told once, before its first turn.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Opening {
+pub struct AgentOpening {
     /// The system prompt.
     pub system: SystemPrompt,
     /// Tool names that the model may use without the prefix.
@@ -30,7 +30,7 @@ pub enum SystemPrompt {
 }
 
 /// The `initialize` request, the first line of a process.
-pub fn initialize(id: &RequestId, opening: &Opening) -> String {
+pub fn initialize(id: &RequestId, opening: &AgentOpening) -> String {
     let mut request = json!({
         "subtype": "initialize",
         "sdkMcpServers": [SERVER],

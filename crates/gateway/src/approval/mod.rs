@@ -25,7 +25,7 @@ use futures_util::future::BoxFuture;
 use toolgate_backend::{ApprovalRequest, Decider, Decision};
 
 use path::Path;
-pub use rule::{Rule, RuleError, Verdict};
+pub use rule::{Rule, RuleAction, RuleError};
 pub use rules::Rules;
 use rules::Ruling;
 
@@ -100,18 +100,18 @@ impl Decider for Approvals {
     fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
         let ruling = self.config.rules.judge(&request.tool, &request.input, self.workdir.as_ref());
         let why = match ruling {
-            Ruling::Decided(rule) => match rule.verdict {
-                Verdict::Allow => {
+            Ruling::Decided(rule) => match rule.action {
+                RuleAction::Allow => {
                     tracing::info!(tool = request.tool, session = request.session, %rule, "allowed by a rule");
                     return decided(Decision::Allow { input: None, updates: Vec::new() });
                 }
-                Verdict::Deny => {
+                RuleAction::Deny => {
                     tracing::info!(tool = request.tool, session = request.session, %rule, "denied by a rule");
                     return decided(deny(format!(
                         "Permission denied by the operator's rule `{rule}`. Do not retry it in another form."
                     )));
                 }
-                Verdict::Ask => format!("the operator's rule `{rule}` requires a person's approval"),
+                RuleAction::Ask => format!("the operator's rule `{rule}` requires a person's approval"),
             },
             Ruling::Uncertain(rule) => {
                 format!(

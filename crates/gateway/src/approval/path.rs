@@ -3,13 +3,13 @@
 /// A path or a path pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
-    root: Root,
+    root: PathRoot,
     segments: Vec<String>,
 }
 
 /// Where a path starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Root {
+pub(super) enum PathRoot {
     /// `/`.
     Top,
     /// `~` or `~name`.
@@ -24,12 +24,12 @@ impl Path {
     /// Parses a path without following links.
     pub(super) fn read(text: &str) -> Self {
         let (root, rest) = if let Some(rest) = text.strip_prefix('/') {
-            (Root::Top, rest)
+            (PathRoot::Top, rest)
         } else if text.starts_with('~') {
             let (home, rest) = text.split_once('/').unwrap_or((text, ""));
-            (Root::Home(home.to_owned()), rest)
+            (PathRoot::Home(home.to_owned()), rest)
         } else {
-            (Root::Here, text)
+            (PathRoot::Here, text)
         };
         let mut path = Self { root, segments: Vec::new() };
         path.walk(rest.split('/'));
@@ -38,9 +38,11 @@ impl Path {
 
     /// The absolute path, if the working directory is known.
     pub(super) fn within(&self, workdir: Option<&Path>) -> Self {
-        let (Some(workdir), Root::Here | Root::Above(_)) = (workdir, &self.root) else { return self.clone() };
+        let (Some(workdir), PathRoot::Here | PathRoot::Above(_)) = (workdir, &self.root) else {
+            return self.clone();
+        };
         let mut path = workdir.clone();
-        if let Root::Above(levels) = self.root {
+        if let PathRoot::Above(levels) = self.root {
             path.walk(std::iter::repeat_n("..", levels));
         }
         path.walk(self.segments.iter().map(String::as_str));
@@ -49,10 +51,10 @@ impl Path {
 
     /// True for a pattern that starts with `**`.
     pub(super) fn begins_anywhere(&self) -> bool {
-        self.root == Root::Here && self.segments.first().is_some_and(|segment| segment == "**")
+        self.root == PathRoot::Here && self.segments.first().is_some_and(|segment| segment == "**")
     }
 
-    pub(super) fn root(&self) -> &Root {
+    pub(super) fn root(&self) -> &PathRoot {
         &self.root
     }
 
@@ -76,10 +78,10 @@ impl Path {
         }
         match &mut self.root {
             // The parent of `/` is `/`.
-            Root::Top => {}
-            Root::Home(home) => home.push_str("/.."),
-            Root::Above(levels) => *levels += 1,
-            Root::Here => self.root = Root::Above(1),
+            PathRoot::Top => {}
+            PathRoot::Home(home) => home.push_str("/.."),
+            PathRoot::Above(levels) => *levels += 1,
+            PathRoot::Here => self.root = PathRoot::Above(1),
         }
     }
 }

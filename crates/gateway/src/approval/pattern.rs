@@ -1,6 +1,6 @@
 //! Matches the argument of a rule: the words of a command, a path, or the host of a URL.
 
-use super::path::{Path, Root};
+use super::path::{Path, PathRoot};
 use super::shell::{Line, Reading, Word};
 
 /// Whether something matches. `Maybe` is for what only the shell or program decides at run time.
@@ -31,11 +31,11 @@ pub(super) enum Comparison {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CommandPattern {
     words: Vec<String>,
-    end: End,
+    end: PatternEnd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum PatternEnd {
     Closed,
     Open,
 }
@@ -44,10 +44,10 @@ impl CommandPattern {
     /// Parses `git status:*`, `git log *` or `npm test`. The error says what to write.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         let (text, end) = match text.strip_suffix(":*") {
-            Some(beginning) => (beginning, End::Open),
+            Some(beginning) => (beginning, PatternEnd::Open),
             None => match text.strip_suffix(" *") {
-                Some(beginning) => (beginning, End::Open),
-                None => (text, End::Closed),
+                Some(beginning) => (beginning, PatternEnd::Open),
+                None => (text, PatternEnd::Closed),
             },
         };
         // A `*` inside a word is a wildcard of the rule, so it is hidden from the shell reader.
@@ -87,10 +87,10 @@ impl CommandPattern {
         }
         let rest = &words[self.words.len()..];
         match self.end {
-            End::Open => Match::Yes,
-            End::Closed if rest.is_empty() => Match::Yes,
-            End::Closed if rest.iter().all(|word| word.reading == Reading::Open) => Match::Maybe,
-            End::Closed => Match::No,
+            PatternEnd::Open => Match::Yes,
+            PatternEnd::Closed if rest.is_empty() => Match::Yes,
+            PatternEnd::Closed if rest.iter().all(|word| word.reading == Reading::Open) => Match::Maybe,
+            PatternEnd::Closed => Match::No,
         }
     }
 
@@ -101,7 +101,7 @@ impl CommandPattern {
 
     /// True if no further words may follow.
     pub(super) fn is_closed(&self) -> bool {
-        self.end == End::Closed
+        self.end == PatternEnd::Closed
     }
 }
 
@@ -145,15 +145,18 @@ impl PathPattern {
         }
         let (pattern, path) = (self.path.within(workdir), path.within(workdir));
         match (pattern.root(), path.root()) {
-            (Root::Home(_), Root::Top) => {
+            (PathRoot::Home(_), PathRoot::Top) => {
                 let anywhere: Vec<String> =
                     std::iter::once("**".to_owned()).chain(pattern.segments().iter().cloned()).collect();
                 segments(&anywhere, path.segments(), Comparison::Loose, Below::Not)
             }
-            (Root::Top | Root::Here | Root::Above(_), Root::Home(_)) => true,
-            (Root::Home(one), Root::Home(other)) => one != other,
-            (Root::Home(_), Root::Here | Root::Above(_))
-            | (Root::Top | Root::Here | Root::Above(_), Root::Top | Root::Here | Root::Above(_)) => false,
+            (PathRoot::Top | PathRoot::Here | PathRoot::Above(_), PathRoot::Home(_)) => true,
+            (PathRoot::Home(one), PathRoot::Home(other)) => one != other,
+            (PathRoot::Home(_), PathRoot::Here | PathRoot::Above(_))
+            | (
+                PathRoot::Top | PathRoot::Here | PathRoot::Above(_),
+                PathRoot::Top | PathRoot::Here | PathRoot::Above(_),
+            ) => false,
         }
     }
 

@@ -36,12 +36,12 @@ const KNOWN_TOOLS: &[&str] = &[
     "AskUserQuestion",
 ];
 
-const VERDICTS: [(&str, Verdict); 3] =
-    [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)];
+const ACTIONS: [(&str, RuleAction); 3] =
+    [("allow", RuleAction::Allow), ("ask", RuleAction::Ask), ("deny", RuleAction::Deny)];
 
 /// The effect of a rule, from weakest to strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum RuleAction {
     /// The tool runs.
     Allow,
     /// A person decides.
@@ -54,7 +54,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     text: String,
-    pub(super) verdict: Verdict,
+    pub(super) action: RuleAction,
     tool: String,
     pub(super) argument: Argument,
 }
@@ -79,7 +79,7 @@ impl Rule {
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
         let (word, what) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let verdict = parse_verdict(word)?;
+        let action = parse_action(word)?;
         let what = what.trim();
         if what.is_empty() {
             return Err(RuleError(format!("a tool is missing: write `{word} Bash` or `{word} *`")));
@@ -98,7 +98,7 @@ impl Rule {
             None | Some("*" | ":*" | "**") => Argument::Any,
             Some(argument) => parse_argument(tool, argument)?,
         };
-        Ok(Self { text: text.to_owned(), verdict, tool: tool.to_owned(), argument })
+        Ok(Self { text: text.to_owned(), action, tool: tool.to_owned(), argument })
     }
 
     /// True for a rule for `*`, which applies to what no other rule covers.
@@ -129,11 +129,11 @@ fn is_tool_of_server(name: &str, tool: &str) -> bool {
     glob(name, tool) || (!name["mcp__".len()..].contains("__") && glob(&format!("{name}__*"), tool))
 }
 
-fn parse_verdict(word: &str) -> Result<Verdict, RuleError> {
-    if let Some((_, verdict)) = VERDICTS.iter().find(|(known, _)| *known == word) {
-        return Ok(*verdict);
+fn parse_action(word: &str) -> Result<RuleAction, RuleError> {
+    if let Some((_, action)) = ACTIONS.iter().find(|(known, _)| *known == word) {
+        return Ok(*action);
     }
-    let near = nearest(word, VERDICTS.map(|(known, _)| known)).into_iter().next();
+    let near = nearest(word, ACTIONS.map(|(known, _)| known)).into_iter().next();
     Err(RuleError(match near {
         Some(near) => format!("it starts with `{word}`; did you mean `{near}`?"),
         None => "it must start with `allow`, `ask` or `deny`, as in `ask Bash`".to_owned(),

@@ -4,20 +4,20 @@ use serde_json::Value;
 
 use super::super::path::Path;
 use super::super::pattern::{CommandPattern, Comparison, Match};
-use super::super::rule::{Argument, Rule, Verdict};
+use super::super::rule::{Argument, Rule, RuleAction};
 use super::super::shell::{Access, Command, File, Line, Reading, Runs, Word};
-use super::{Found, Rules, comparison};
+use super::{MatchedRules, Rules, comparison};
 
 const TOOL: &str = "Bash";
 
 impl Rules {
-    pub(super) fn on_command(&self, input: &Value, workdir: Option<&Path>) -> Found<'_> {
+    pub(super) fn on_command(&self, input: &Value, workdir: Option<&Path>) -> MatchedRules<'_> {
         let line = match input.get("command").and_then(Value::as_str) {
             Some(text) => Line::read(text),
             None => Line { unclear: Some("there is no command"), ..Line::default() },
         };
-        let mut found = Found::default();
-        for rule in self.0.iter().filter(|rule| rule.verdict != Verdict::Allow) {
+        let mut found = MatchedRules::default();
+        for rule in self.0.iter().filter(|rule| rule.action != RuleAction::Allow) {
             found.add(rule, match_line(rule, &line, workdir));
         }
         found.allowed = self.allow_line(&line, workdir);
@@ -26,7 +26,7 @@ impl Rules {
 
     /// The rule that allows the line; if several are needed, one of them.
     fn allow_line(&self, line: &Line, workdir: Option<&Path>) -> Option<&Rule> {
-        let mut allowing = self.rules_for(TOOL).filter(|rule| rule.verdict == Verdict::Allow);
+        let mut allowing = self.rules_for(TOOL).filter(|rule| rule.action == RuleAction::Allow);
         if let Some(rule) = allowing.find(|rule| rule.argument == Argument::Any) {
             return Some(rule);
         }
@@ -51,12 +51,14 @@ impl Rules {
     }
 
     fn allow_words(&self, command: &Command) -> Option<&Rule> {
-        self.rules_for(TOOL).filter(|rule| rule.verdict == Verdict::Allow).find(|rule| match &rule.argument {
-            Argument::Command(pattern) => {
-                pattern.matches(&command.words, Comparison::Exact) == Match::Yes
-                    && self.covers(pattern, pattern.len(), &command.runs)
+        self.rules_for(TOOL).filter(|rule| rule.action == RuleAction::Allow).find(|rule| {
+            match &rule.argument {
+                Argument::Command(pattern) => {
+                    pattern.matches(&command.words, Comparison::Exact) == Match::Yes
+                        && self.covers(pattern, pattern.len(), &command.runs)
+                }
+                Argument::Any | Argument::Path(_) | Argument::Domain(_) => false,
             }
-            Argument::Any | Argument::Path(_) | Argument::Domain(_) => false,
         })
     }
 
@@ -84,7 +86,7 @@ impl Rules {
         }
         let path = Path::read(&file.name.text);
         let mut allowing =
-            self.0.iter().filter(|rule| rule.verdict == Verdict::Allow && applies_to(rule, file.access));
+            self.0.iter().filter(|rule| rule.action == RuleAction::Allow && applies_to(rule, file.access));
         allowing.find(|rule| match &rule.argument {
             Argument::Any => true,
             Argument::Path(pattern) => pattern.matches(&path, workdir, Comparison::Exact) == Match::Yes,
@@ -126,7 +128,7 @@ fn match_files(rule: &Rule, command: &Command, workdir: Option<&Path>) -> Match 
     let Argument::Path(pattern) = &rule.argument else {
         return Match::of(rule.argument == Argument::Any && files.count() > 0);
     };
-    let compare = |text: &str| pattern.matches(&Path::read(text), workdir, comparison(rule.verdict));
+    let compare = |text: &str| pattern.matches(&Path::read(text), workdir, comparison(rule.action));
     let one = |word: &Word| {
         let behind_equals = word.text.split_once('=').map_or(Match::No, |(_, value)| compare(value));
         match word.reading {

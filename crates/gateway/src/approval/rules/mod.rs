@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::path::Path;
 use super::pattern::{Comparison, Match};
-use super::rule::{Argument, EDITING_TOOLS, READING_TOOLS, Rule, Verdict};
+use super::rule::{Argument, EDITING_TOOLS, READING_TOOLS, Rule, RuleAction};
 
 /// The operator's rules.
 #[derive(Clone, Debug, Default)]
@@ -54,33 +54,33 @@ impl Rules {
             _ => self.on_name(tool),
         };
         match found {
-            Found { strongest: Some(rule), .. } => Ruling::Decided(rule),
-            Found { uncertain: Some(rule), .. } => Ruling::Uncertain(rule),
-            Found { allowed: Some(rule), .. } => Ruling::Decided(rule),
-            Found { .. } => self.fallback(),
+            MatchedRules { strongest: Some(rule), .. } => Ruling::Decided(rule),
+            MatchedRules { uncertain: Some(rule), .. } => Ruling::Uncertain(rule),
+            MatchedRules { allowed: Some(rule), .. } => Ruling::Decided(rule),
+            MatchedRules { .. } => self.fallback(),
         }
     }
 
     fn fallback(&self) -> Ruling<'_> {
         let rest = self.0.iter().filter(|rule| rule.is_fallback());
-        rest.max_by_key(|rule| rule.verdict).map_or(Ruling::NotCovered, Ruling::Decided)
+        rest.max_by_key(|rule| rule.action).map_or(Ruling::NotCovered, Ruling::Decided)
     }
 
     fn rules_for<'r>(&'r self, tool: &str) -> impl Iterator<Item = &'r Rule> {
         self.0.iter().filter(move |rule| rule.applies_to(tool))
     }
 
-    fn on_name<'r>(&'r self, tool: &str) -> Found<'r> {
-        let mut found = Found::default();
+    fn on_name<'r>(&'r self, tool: &str) -> MatchedRules<'r> {
+        let mut found = MatchedRules::default();
         for rule in self.rules_for(tool) {
             found.add(rule, Match::of(rule.argument == Argument::Any));
         }
         found
     }
 
-    fn on_url(&self, input: &Value) -> Found<'_> {
+    fn on_url(&self, input: &Value) -> MatchedRules<'_> {
         let address = input.get("url").and_then(Value::as_str);
-        let mut found = Found::default();
+        let mut found = MatchedRules::default();
         for rule in self.rules_for("WebFetch") {
             found.add(
                 rule,
@@ -96,19 +96,19 @@ impl Rules {
         found
     }
 
-    fn on_file<'r>(&'r self, tool: &str, input: &Value, workdir: Option<&Path>) -> Found<'r> {
-        let target = Target::of(tool, input);
-        let mut found = Found::default();
+    fn on_file<'r>(&'r self, tool: &str, input: &Value, workdir: Option<&Path>) -> MatchedRules<'r> {
+        let target = FileTarget::of(tool, input);
+        let mut found = MatchedRules::default();
         for rule in self.rules_for(tool) {
             found.add(
                 rule,
                 match &rule.argument {
                     Argument::Any => Match::Yes,
                     Argument::Path(pattern) => match &target {
-                        Target::Unknown => Match::Maybe,
-                        Target::File(path) => pattern.matches(path, workdir, comparison(rule.verdict)),
-                        Target::Below(folder) => {
-                            match pattern.matches(folder, workdir, comparison(rule.verdict)) {
+                        FileTarget::Unknown => Match::Maybe,
+                        FileTarget::File(path) => pattern.matches(path, workdir, comparison(rule.action)),
+                        FileTarget::Below(folder) => {
+                            match pattern.matches(folder, workdir, comparison(rule.action)) {
                                 Match::No if pattern.may_match_below(folder, workdir) => Match::Maybe,
                                 certain @ (Match::No | Match::Maybe | Match::Yes) => certain,
                             }
@@ -123,7 +123,7 @@ impl Rules {
 }
 
 /// What a file tool works on.
-enum Target {
+enum FileTarget {
     File(Path),
     /// The folder and everything below it.
     Below(Path),
@@ -131,7 +131,7 @@ enum Target {
     Unknown,
 }
 
-impl Target {
+impl FileTarget {
     fn of(tool: &str, input: &Value) -> Self {
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         let named = match tool {
@@ -152,16 +152,16 @@ impl Target {
 }
 
 /// Allow rules compare exactly; ask and deny rules compare loosely, so that they rather match too much.
-fn comparison(verdict: Verdict) -> Comparison {
-    match verdict {
-        Verdict::Allow => Comparison::Exact,
-        Verdict::Ask | Verdict::Deny => Comparison::Loose,
+fn comparison(action: RuleAction) -> Comparison {
+    match action {
+        RuleAction::Allow => Comparison::Exact,
+        RuleAction::Ask | RuleAction::Deny => Comparison::Loose,
     }
 }
 
 /// The rules that apply.
 #[derive(Debug, Default)]
-struct Found<'r> {
+struct MatchedRules<'r> {
     /// The strongest of the ask and deny rules that apply.
     strongest: Option<&'r Rule>,
     /// An ask or deny rule that may apply.
@@ -169,14 +169,14 @@ struct Found<'r> {
     allowed: Option<&'r Rule>,
 }
 
-impl<'r> Found<'r> {
+impl<'r> MatchedRules<'r> {
     fn add(&mut self, rule: &'r Rule, matched: Match) {
-        match (rule.verdict, matched) {
-            (_, Match::No) | (Verdict::Allow, Match::Maybe) => {}
-            (Verdict::Allow, Match::Yes) => self.allowed = Some(rule),
-            (Verdict::Ask | Verdict::Deny, Match::Maybe) => self.uncertain = Some(rule),
-            (Verdict::Ask | Verdict::Deny, Match::Yes) => {
-                if self.strongest.is_none_or(|other| other.verdict < rule.verdict) {
+        match (rule.action, matched) {
+            (_, Match::No) | (RuleAction::Allow, Match::Maybe) => {}
+            (RuleAction::Allow, Match::Yes) => self.allowed = Some(rule),
+            (RuleAction::Ask | RuleAction::Deny, Match::Maybe) => self.uncertain = Some(rule),
+            (RuleAction::Ask | RuleAction::Deny, Match::Yes) => {
+                if self.strongest.is_none_or(|other| other.action < rule.action) {
                     self.strongest = Some(rule);
                 }
             }

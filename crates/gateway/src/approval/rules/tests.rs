@@ -16,10 +16,10 @@ fn rules(texts: &[&str]) -> Rules {
 fn say(rules: &Rules, tool: &str, input: &Value) -> &'static str {
     let workdir = Path::read("/srv/project");
     match rules.judge(tool, input, Some(&workdir)) {
-        Ruling::Decided(rule) => match rule.verdict {
-            Verdict::Allow => "allow",
-            Verdict::Ask => "ask",
-            Verdict::Deny => "deny",
+        Ruling::Decided(rule) => match rule.action {
+            RuleAction::Allow => "allow",
+            RuleAction::Ask => "ask",
+            RuleAction::Deny => "deny",
         },
         Ruling::Uncertain(_) => "doubt",
         Ruling::NotCovered => "-",
@@ -406,19 +406,19 @@ fn paths_are_compared_without_dots_and_from_the_working_directory() {
 #[test]
 fn without_a_working_directory_relative_paths_stay_relative() {
     let rules = rules(&["allow Read(src/**)", "deny Read(**/.env)"]);
-    let check = |path: &str, expected: Option<Verdict>| {
+    let check = |path: &str, expected: Option<RuleAction>| {
         let said = match rules.judge("Read", &json!({ "file_path": path }), None) {
-            Ruling::Decided(rule) => Some(rule.verdict),
+            Ruling::Decided(rule) => Some(rule.action),
             Ruling::Uncertain(_) | Ruling::NotCovered => None,
         };
         assert_eq!(said, expected, "{path}");
     };
-    check("src/a", Some(Verdict::Allow));
+    check("src/a", Some(RuleAction::Allow));
     check("/src/a", None);
     check("../src/a", None);
     check("src/../../src/a", None);
-    check("../.env", Some(Verdict::Deny));
-    check("/x/.env", Some(Verdict::Deny));
+    check("../.env", Some(RuleAction::Deny));
+    check("/x/.env", Some(RuleAction::Deny));
 }
 
 #[test]

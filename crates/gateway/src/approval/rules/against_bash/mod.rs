@@ -10,7 +10,7 @@ mod vocabulary;
 use serde_json::json;
 
 use super::super::path::Path;
-use super::super::rule::{Rule, Verdict};
+use super::super::rule::{Rule, RuleAction};
 use super::{Rules, Ruling};
 use lines::Draw;
 use machine::{Happened, Machine, Run};
@@ -91,7 +91,7 @@ impl Regime {
     fn allows(&self, line: &str) -> bool {
         let workdir = Path::read("/srv/project");
         match self.rules.judge("Bash", &json!({ "command": line }), Some(&workdir)) {
-            Ruling::Decided(rule) => rule.verdict == Verdict::Allow,
+            Ruling::Decided(rule) => rule.action == RuleAction::Allow,
             Ruling::Uncertain(_) | Ruling::NotCovered => false,
         }
     }
