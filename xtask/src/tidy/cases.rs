@@ -50,7 +50,7 @@ pub(super) fn tests_of_cases_exist(subject: &Subject<'_>, findings: &mut Vec<Fin
     }
 }
 
-/// A row of the list: `| T14 | what must hold | `path::name` |`.
+/// A row of the list: the case, what must hold, and a test in backticks.
 struct Row<'l> {
     number: usize,
     case: &'l str,
