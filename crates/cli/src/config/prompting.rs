@@ -1,7 +1,7 @@
 //! `[models."NAME".prompted]`: how tools are given to a model that only knows text.
 
 use toolgate_prompted::{
-    AfterCalls, Markerless, Options, Placement, ReasoningTag, Repair, Strictness, Switch, UnknownTool,
+    AfterCalls, Markerless, Placement, PromptedOptions, ReasoningTag, Repair, Strictness, Switch, UnknownTool,
 };
 
 use super::nearest::suggestion;
@@ -42,10 +42,10 @@ const KEYS: [&str; 15] = [
 ];
 
 /// Reads the table. What is not written, or wrong and reported, is as usual.
-pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) -> Options {
+pub(crate) fn read(section: &Section<'_>, reading: &mut Reading<'_>) -> PromptedOptions {
     section.expect_keys(&KEYS, reading);
-    let usual = Options::default();
-    Options {
+    let usual = PromptedOptions::default();
+    PromptedOptions {
         prompt_template: read_template(section, "prompt_template", &PROMPT_PLACES, reading),
         system_placement: choice(
             section,
