@@ -87,21 +87,14 @@ impl Parser {
     fn enter_line(&mut self, line: LineStart, separator: usize, out: &mut Vec<ParsedPiece>) -> Step {
         match line {
             LineStart::Wait => return Step::Stop,
-            LineStart::Plain => {
-                self.text(separator, out);
-                self.prose.at_line_start = false;
-                // The next line of an empty line needs the same check.
-                return Step::Again;
-            }
+            LineStart::Plain => self.enter_plain_line(separator, out),
             LineStart::FenceOpen(fence) => {
                 self.prose.fence = Some(fence);
-                self.text(separator, out);
-                self.prose.at_line_start = false;
+                self.enter_plain_line(separator, out);
             }
             LineStart::FenceClose => {
                 self.prose.fence = None;
-                self.text(separator, out);
-                self.prose.at_line_start = false;
+                self.enter_plain_line(separator, out);
             }
             LineStart::Trigger(len) => {
                 self.begin_stage();
@@ -130,6 +123,11 @@ impl Parser {
             }
         }
         Step::Again
+    }
+
+    fn enter_plain_line(&mut self, separator: usize, out: &mut Vec<ParsedPiece>) {
+        self.text(separator, out);
+        self.prose.at_line_start = false;
     }
 
     /// Classifies the line at the start of `rest`, which may be empty.
