@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use secrecy::SecretString;
-use toolgate_prompted::{Options, Secret};
+use toolgate_prompted::{PromptedOptions, Secret};
 
 use crate::pattern::ModelPattern;
 
@@ -192,7 +192,7 @@ pub enum Tools {
     #[default]
     Native,
     /// They are written into the prompt, and calls are read from the model's text.
-    Prompted(Options),
+    Prompted(PromptedOptions),
 }
 
 /// One back end of a route.

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What is wrong with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum CallFault {
     /// The tool is unknown, or not the one that must be called.
     WrongTool(String),
     /// The first tag is incomplete or misspelled.
@@ -19,7 +19,7 @@ pub enum Fault {
     TooLarge,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for CallFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WrongTool(name) => write!(f, "You cannot call the function \"{name}\" now."),

@@ -7,8 +7,8 @@ mod stop_reason;
 use toolgate_model::{BlockEnd, BlockStart, CallId, Delta, Extras, Finish, StopReason, TurnEvent, Usage};
 
 use crate::parse::lex::InputEnd;
-use crate::parse::{Parser, Piece};
-use crate::plan::Plan;
+use crate::parse::{ParsedPiece, Parser};
+use crate::plan::ParsePlan;
 use crate::recovery::{Recovery, Truncation};
 use crate::side::FollowUpReason;
 use crate::trigger::call_id;
@@ -29,29 +29,28 @@ const MAX_DEFERRED: usize = 1_024;
 /// [`end`](Self::end) closes everything that is open.
 #[derive(Debug)]
 pub struct Interpreter {
-    plan: Plan,
+    plan: ParsePlan,
     parser: Parser,
-    pieces: Vec<Piece>,
+    pieces: Vec<ParsedPiece>,
     input: InputBlock,
-    open: OpenBlock,
+    open: OutputBlock,
     /// Whitespace that is text only if text follows, and the block it would open.
     pending_spaces: String,
-    pending_spaces_block: OpenBlock,
+    pending_spaces_block: OutputBlock,
     /// What the host attached to the open text block.
     text_end: BlockEnd,
     deferred: Vec<TurnEvent>,
     calls_started: usize,
-    progress: Progress,
+    progress: ReplyProgress,
     /// The model's answer; `None` once it is too long for a side request.
     answer: Option<String>,
     /// The start of a continuation, buffered until its overlap with the answer is known.
     continuation_start: Option<String>,
-    continuations: u8,
+    continuations_left: u8,
     nudged: bool,
-    /// How many retries are left.
-    retries: u8,
+    retries_left: u8,
     hold: Option<Hold>,
-    /// Where the events of the current call start in the output.
+    /// The length of the output before the current input was handled.
     output_mark: usize,
     follow_up_recoveries: Vec<Recovery>,
     /// The usage of earlier replies and side requests of this turn.
@@ -78,7 +77,7 @@ enum HostBlock {
 
 /// The open block of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OpenBlock {
+enum OutputBlock {
     None,
     Text,
     Reasoning,
@@ -87,7 +86,7 @@ enum OpenBlock {
 
 /// The progress of the reply.
 #[derive(Debug)]
-enum Progress {
+enum ReplyProgress {
     NotStarted,
     Running,
     /// The upstream has ended, but the reply waits for a value or a follow-up.
@@ -97,26 +96,27 @@ enum Progress {
 
 impl Interpreter {
     /// An interpreter before the first event.
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(plan: ParsePlan) -> Self {
         let parser = Parser::new(plan.rules.clone());
-        let (continuations, retries) = (plan.rules.options.continuations, plan.rules.options.retries);
+        let (continuations_left, retries_left) =
+            (plan.rules.options.continuations, plan.rules.options.retries);
         Self {
             plan,
             parser,
             pieces: Vec::new(),
             input: InputBlock::Text,
-            open: OpenBlock::None,
+            open: OutputBlock::None,
             pending_spaces: String::new(),
-            pending_spaces_block: OpenBlock::None,
+            pending_spaces_block: OutputBlock::None,
             text_end: BlockEnd::default(),
             deferred: Vec::new(),
             calls_started: 0,
-            progress: Progress::NotStarted,
+            progress: ReplyProgress::NotStarted,
             answer: Some(String::new()),
             continuation_start: None,
-            continuations,
+            continuations_left,
             nudged: false,
-            retries,
+            retries_left,
             hold: None,
             output_mark: 0,
             follow_up_recoveries: Vec::new(),
@@ -127,15 +127,15 @@ impl Interpreter {
 
     /// Handles the upstream's next event. A missing value that was not supplied before it is declined.
     pub fn event(&mut self, event: TurnEvent, out: &mut Vec<TurnEvent>) {
-        if matches!(self.progress, Progress::Finished) {
+        if matches!(self.progress, ReplyProgress::Finished) {
             return;
         }
         self.mark_output(out);
         self.resume(out);
         match event {
-            TurnEvent::Started(_) if !matches!(self.progress, Progress::NotStarted) => {}
+            TurnEvent::Started(_) if !matches!(self.progress, ReplyProgress::NotStarted) => {}
             TurnEvent::Started(_) => {
-                self.progress = Progress::Running;
+                self.progress = ReplyProgress::Running;
                 out.push(event);
                 self.hold_whole_reply(out);
             }
@@ -154,22 +154,22 @@ impl Interpreter {
     /// True once the calls are complete and the rest is not needed (P27): drop the upstream, then call
     /// [`end`](Self::end).
     pub fn wants_stop(&self) -> bool {
-        self.parser.is_done() && matches!(self.progress, Progress::Running)
+        self.parser.is_done() && matches!(self.progress, ReplyProgress::Running)
     }
 
     /// Ends the reply now, even if something is missing.
     pub fn end(&mut self, out: &mut Vec<TurnEvent>) {
-        let (finish, end) = match std::mem::replace(&mut self.progress, Progress::Finished) {
-            Progress::Finished => return,
-            Progress::UpstreamEnded(finish, _) => {
+        let (finish, end) = match std::mem::replace(&mut self.progress, ReplyProgress::Finished) {
+            ReplyProgress::Finished => return,
+            ReplyProgress::UpstreamEnded(finish, _) => {
                 let end = input_end(&finish);
                 (finish, end)
             }
             // In a reply that breaks off, the last value may be incomplete.
-            Progress::NotStarted | Progress::Running if self.parser.is_done() => {
+            ReplyProgress::NotStarted | ReplyProgress::Running if self.parser.is_done() => {
                 (Finish::default(), InputEnd::Cut)
             }
-            Progress::NotStarted | Progress::Running => {
+            ReplyProgress::NotStarted | ReplyProgress::Running => {
                 (Finish { stop: StopReason::MaxTokens, ..Finish::default() }, InputEnd::Cut)
             }
         };
@@ -215,7 +215,7 @@ impl Interpreter {
             BlockStart::Reasoning(_) => HostBlock::Reasoning,
             BlockStart::Refusal | BlockStart::ToolCall { .. } | BlockStart::Opaque(_) => HostBlock::Other,
         };
-        if self.open == OpenBlock::Call {
+        if self.open == OutputBlock::Call {
             self.input = InputBlock::Deferred(host_block);
         } else {
             self.close_block(out);
@@ -291,35 +291,35 @@ impl Interpreter {
         self.pieces = pieces;
     }
 
-    fn emit_piece(&mut self, piece: Piece, out: &mut Vec<TurnEvent>) {
+    fn emit_piece(&mut self, piece: ParsedPiece, out: &mut Vec<TurnEvent>) {
         match piece {
-            Piece::Text(text) => self.emit_text(text, OpenBlock::Text, out),
-            Piece::Reasoning(text) => self.emit_text(text, OpenBlock::Reasoning, out),
-            Piece::InvalidCall => self.hold_invalid_call(out),
-            Piece::CallStarted(name, kind) => {
+            ParsedPiece::Text(text) => self.emit_text(text, OutputBlock::Text, out),
+            ParsedPiece::Reasoning(text) => self.emit_text(text, OutputBlock::Reasoning, out),
+            ParsedPiece::InvalidCall => self.hold_invalid_call(out),
+            ParsedPiece::CallStarted(name, kind) => {
                 self.release_invalid_call(out);
                 self.close_block(out);
                 let id = CallId::new(call_id(&self.plan.id_seed, self.calls_started));
                 self.calls_started += 1;
                 let start = BlockStart::ToolCall { id, name: name.into(), kind };
                 out.push(TurnEvent::BlockStarted(start));
-                self.open = OpenBlock::Call;
+                self.open = OutputBlock::Call;
             }
-            Piece::Arguments(json) if json.is_empty() => {}
-            Piece::Arguments(json) => out.push(TurnEvent::BlockDelta(Delta::Arguments(json))),
-            Piece::CallFinished | Piece::CallCut if self.open == OpenBlock::Call => {
+            ParsedPiece::Arguments(json) if json.is_empty() => {}
+            ParsedPiece::Arguments(json) => out.push(TurnEvent::BlockDelta(Delta::Arguments(json))),
+            ParsedPiece::CallFinished | ParsedPiece::CallCut if self.open == OutputBlock::Call => {
                 self.close_block(out);
                 if !matches!(self.input, InputBlock::Deferred(_)) {
                     out.append(&mut self.deferred);
                 }
             }
             // None of the call was sent.
-            Piece::CallFinished | Piece::CallCut => {}
+            ParsedPiece::CallFinished | ParsedPiece::CallCut => {}
         }
     }
 
     /// Emits text or reasoning. Whitespace alone is held back: before a call it is layout, not text.
-    fn emit_text(&mut self, text: String, block: OpenBlock, out: &mut Vec<TurnEvent>) {
+    fn emit_text(&mut self, text: String, block: OutputBlock, out: &mut Vec<TurnEvent>) {
         if self.open != block {
             if std::mem::replace(&mut self.pending_spaces_block, block) != block {
                 self.pending_spaces.clear();
@@ -331,8 +331,11 @@ impl Interpreter {
             }
             let text = std::mem::take(&mut self.pending_spaces);
             self.close_block(out);
-            let start =
-                if block == OpenBlock::Text { BlockStart::Text } else { BlockStart::Reasoning(Extras::NONE) };
+            let start = if block == OutputBlock::Text {
+                BlockStart::Text
+            } else {
+                BlockStart::Reasoning(Extras::NONE)
+            };
             out.push(TurnEvent::BlockStarted(start));
             out.push(TurnEvent::BlockDelta(Delta::Text(text)));
             self.open = block;
@@ -343,10 +346,10 @@ impl Interpreter {
 
     fn close_block(&mut self, out: &mut Vec<TurnEvent>) {
         self.pending_spaces.clear();
-        let end = match std::mem::replace(&mut self.open, OpenBlock::None) {
-            OpenBlock::None => return,
-            OpenBlock::Text => std::mem::take(&mut self.text_end),
-            OpenBlock::Reasoning | OpenBlock::Call => BlockEnd::default(),
+        let end = match std::mem::replace(&mut self.open, OutputBlock::None) {
+            OutputBlock::None => return,
+            OutputBlock::Text => std::mem::take(&mut self.text_end),
+            OutputBlock::Reasoning | OutputBlock::Call => BlockEnd::default(),
         };
         out.push(TurnEvent::BlockFinished(end));
     }
@@ -358,7 +361,7 @@ impl Interpreter {
         finish.usage = usage.map(|usage| self.total_usage(usage)).or_else(|| self.earlier_usage.take());
         self.release_hold(out);
         finish.stop = self.stop_reason(finish.stop);
-        self.progress = Progress::Finished;
+        self.progress = ReplyProgress::Finished;
         out.push(TurnEvent::Finished(finish));
     }
 }

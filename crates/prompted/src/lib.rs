@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! TurnRequest ──prepare──▶ TurnRequest without tools ──▶ any upstream
-//!                 │ Plan                                    │ text
+//!                 │ ParsePlan                               │ text
 //!                 └──────────▶ Interpreter ◀────────────────┘
 //!                                  │
 //!                     TurnEvents with tool calls
@@ -41,31 +41,36 @@ use std::sync::Arc;
 
 use toolgate_model::{Choice, Losses, Message, Parallel, Part, ToolChoice, Translated, TurnRequest};
 
-pub use fault::Fault;
+pub use fault::CallFault;
 pub use interpreter::Interpreter;
 pub use options::{
-    AfterCalls, Markerless, Options, Placement, ReasoningTag, Repair, Secret, Strictness, Switch, UnknownTool,
+    AfterCalls, Markerless, Placement, PromptedOptions, ReasoningTag, Repair, Secret, Strictness, Switch,
+    UnknownTool,
 };
-pub use plan::Plan;
+pub use plan::ParsePlan;
 pub use recovery::{Recovery, Truncation};
 pub use schema::Notation;
 pub use side::{FollowUp, FollowUpReason, MissingValue};
 
 use inbound::Inbound;
-use plan::Rules;
+use plan::ParseRules;
 use schema::ToolSpec;
 
 /// A request for a text-only model, and the plan for parsing its reply.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedRequest {
     /// The request, without tools, calls or results.
     pub request: TurnRequest,
     /// Input of the [`Interpreter`].
-    pub plan: Plan,
+    pub plan: ParsePlan,
 }
 
 /// Writes the tools of a request into its text.
-pub fn prepare(request: &TurnRequest, options: &Options, secret: &Secret) -> Translated<Prepared> {
+pub fn prepare(
+    request: &TurnRequest,
+    options: &PromptedOptions,
+    secret: &Secret,
+) -> Translated<PreparedRequest> {
     let mut losses = Losses::default();
     let inbound = Inbound::of(request);
     let markers = trigger::markers(request, &inbound, secret);
@@ -86,7 +91,7 @@ pub fn prepare(request: &TurnRequest, options: &Options, secret: &Secret) -> Tra
             append_reminder(&mut prepared.messages, line);
         }
     }
-    let rules = Rules {
+    let rules = ParseRules {
         trigger: offered.then(|| markers.trigger.clone()),
         tools,
         forced_tool: policy.forced_tool(),
@@ -94,13 +99,13 @@ pub fn prepare(request: &TurnRequest, options: &Options, secret: &Secret) -> Tra
         markerless: markerless(options, &inbound),
         options: options.clone(),
     };
-    let plan = Plan {
+    let plan = ParsePlan {
         rules: Arc::new(rules),
         id_seed: trigger::id_seed(&inbound, secret),
         call_required: if offered && policy.requires_call() { Switch::On } else { Switch::Off },
         delivery: request.delivery,
     };
-    Translated { value: Prepared { request: prepared, plan }, losses }
+    Translated { value: PreparedRequest { request: prepared, plan }, losses }
 }
 
 /// Whether the client allows or requires calls.
@@ -145,7 +150,7 @@ impl CallPolicy {
 }
 
 /// P6: a model may repeat markup from inbound text, so a page it has read could make it run commands.
-fn markerless(options: &Options, inbound: &Inbound<'_>) -> Switch {
+fn markerless(options: &PromptedOptions, inbound: &Inbound<'_>) -> Switch {
     let enabled = options.markerless == Markerless::Guarded;
     if enabled && !inbound.contains("<invoke") { Switch::On } else { Switch::Off }
 }

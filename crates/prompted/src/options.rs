@@ -6,7 +6,7 @@ pub struct Secret(pub [u8; 32]);
 
 /// How tools are offered to one text-only model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct PromptedOptions {
     /// The operator's own prompt with `{tools_list}` and `{trigger_signal}` (Toolify:
     /// `features.prompt_template`). `None` selects the built-in prompt.
     pub prompt_template: Option<String>,
@@ -44,7 +44,7 @@ pub struct Options {
     pub strictness: Strictness,
 }
 
-impl Default for Options {
+impl Default for PromptedOptions {
     fn default() -> Self {
         Self {
             prompt_template: None,

@@ -25,17 +25,17 @@ use std::sync::Arc;
 
 use toolgate_model::CallKind;
 
-use crate::fault::Fault;
-use crate::plan::Rules;
+use crate::fault::CallFault;
+use crate::plan::ParseRules;
 use crate::recovery::{Recovery, Truncation};
 use crate::schema::Parameter;
 pub(crate) use json_call::members as json_members;
 
-use call::Call;
+use call::OpenCall;
 use json_call::JsonCall;
 use lex::InputEnd;
 use text::ProseState;
-use value::Value;
+use value::OpenValue;
 
 /// The maximum number of recoveries recorded for one reply.
 const MAX_RECOVERIES: usize = 256;
@@ -45,7 +45,7 @@ const MAX_STAGED: usize = 8 * 1024 * 1024;
 
 /// A piece of the parsed text.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Piece {
+pub(crate) enum ParsedPiece {
     Text(String),
     Reasoning(String),
     CallStarted(String, CallKind),
@@ -60,7 +60,7 @@ pub(crate) enum Piece {
 /// Parses one reply.
 #[derive(Clone, Debug)]
 pub(crate) struct Parser {
-    rules: Arc<Rules>,
+    rules: Arc<ParseRules>,
     buffer: String,
     position: usize,
     state: State,
@@ -74,7 +74,7 @@ pub(crate) struct Parser {
     recoveries: Vec<Recovery>,
     truncation: Option<Truncation>,
     /// The first fault found in a call.
-    fault: Option<Fault>,
+    fault: Option<CallFault>,
     /// The reasoning so far, in case it contains the answer (P3); `None` once that is impossible.
     reasoning_text: Option<String>,
     stage: Option<StagedCall>,
@@ -91,11 +91,11 @@ enum State {
     Fenced(String),
     /// Where a call may start.
     Calls,
-    Invoke(Box<Call>),
-    Value(Box<Call>, Box<Value>),
+    Invoke(Box<OpenCall>),
+    Value(Box<OpenCall>, Box<OpenValue>),
     Json(Box<JsonCall>),
     /// A complete call that lacks values only the model can supply.
-    Paused(Box<Call>, Vec<MissingParameter>),
+    Paused(Box<OpenCall>, Vec<MissingParameter>),
     /// The remaining text is dropped.
     Tail,
     /// The remaining text is prose.
@@ -114,7 +114,7 @@ pub(crate) struct MissingParameter {
 #[derive(Clone, Debug, Default)]
 struct StagedCall {
     raw: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<ParsedPiece>,
     is_rejected: bool,
 }
 
@@ -127,7 +127,7 @@ enum Step {
 }
 
 impl Parser {
-    pub(crate) fn new(rules: Arc<Rules>) -> Self {
+    pub(crate) fn new(rules: Arc<ParseRules>) -> Self {
         let in_reasoning = rules.options.starts_in_reasoning.is_on();
         let first_tag = rules.options.reasoning_tags.first().filter(|_| in_reasoning);
         let state = match first_tag {
@@ -154,13 +154,13 @@ impl Parser {
     }
 
     /// Parses more text.
-    pub(crate) fn push(&mut self, text: &str, out: &mut Vec<Piece>) {
+    pub(crate) fn push(&mut self, text: &str, out: &mut Vec<ParsedPiece>) {
         self.buffer.push_str(text);
         self.run(InputEnd::More, out);
     }
 
     /// Ends the text. Has no effect while a call waits for a missing value.
-    pub(crate) fn finish(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
+    pub(crate) fn finish(&mut self, end: InputEnd, out: &mut Vec<ParsedPiece>) {
         self.run(end, out);
         if self.missing_parameter().is_none() {
             self.finish_state(end, out);
@@ -186,7 +186,7 @@ impl Parser {
         self.truncation
     }
 
-    pub(crate) fn fault(&self) -> Option<&Fault> {
+    pub(crate) fn fault(&self) -> Option<&CallFault> {
         self.fault.as_ref()
     }
 
@@ -205,7 +205,7 @@ impl Parser {
         Some((call.name(), missing.first()?))
     }
 
-    fn run(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
+    fn run(&mut self, end: InputEnd, out: &mut Vec<ParsedPiece>) {
         loop {
             #[cfg(test)]
             {
@@ -221,7 +221,7 @@ impl Parser {
         self.position = 0;
     }
 
-    fn step(&mut self, end: InputEnd, out: &mut Vec<Piece>) -> Step {
+    fn step(&mut self, end: InputEnd, out: &mut Vec<ParsedPiece>) -> Step {
         match std::mem::replace(&mut self.state, State::Tail) {
             State::Text => self.step_text(end, out),
             State::Think(close) => self.step_think(close, end, out),
@@ -271,7 +271,7 @@ impl Parser {
     }
 
     /// Emits `len` bytes as prose.
-    fn text(&mut self, len: usize, out: &mut Vec<Piece>) {
+    fn text(&mut self, len: usize, out: &mut Vec<ParsedPiece>) {
         let text = &self.buffer[self.position..self.position + len];
         self.has_output |= !text.trim_start().is_empty();
         push_text(text, out);
@@ -291,12 +291,12 @@ impl Parser {
     }
 
     /// Records why a call could not be parsed. Only the first fault is kept: later ones may be consequences.
-    fn record_fault(&mut self, fault: Fault) {
+    fn record_fault(&mut self, fault: CallFault) {
         self.fault.get_or_insert(fault);
     }
 
     /// Emits a piece of a call, or stages it in strict mode.
-    fn emit(&mut self, piece: Piece, out: &mut Vec<Piece>) {
+    fn emit(&mut self, piece: ParsedPiece, out: &mut Vec<ParsedPiece>) {
         self.has_output = true;
         self.reasoning_text = None;
         match &mut self.stage {
@@ -313,7 +313,7 @@ impl Parser {
     }
 
     /// Emits the staged call, which is valid.
-    fn commit_stage(&mut self, out: &mut Vec<Piece>) {
+    fn commit_stage(&mut self, out: &mut Vec<ParsedPiece>) {
         if let Some(stage) = &mut self.stage
             && !stage.is_rejected
         {
@@ -322,7 +322,7 @@ impl Parser {
         }
     }
 
-    fn check_stage(&mut self, out: &mut Vec<Piece>) {
+    fn check_stage(&mut self, out: &mut Vec<ParsedPiece>) {
         if self.stage.as_ref().is_some_and(|stage| stage.is_rejected || stage.raw.len() > MAX_STAGED) {
             self.state = State::Text;
             self.truncation = None;
@@ -331,30 +331,30 @@ impl Parser {
     }
 
     /// Emits the staged text as prose, because it is not a valid call.
-    fn emit_stage_as_text(&mut self, out: &mut Vec<Piece>) {
+    fn emit_stage_as_text(&mut self, out: &mut Vec<ParsedPiece>) {
         if let Some(stage) = self.stage.take() {
             self.has_output |= !stage.raw.trim_start().is_empty();
             self.prose.at_line_start = stage.raw.ends_with('\n');
-            self.record_fault(Fault::NotExact);
-            out.push(Piece::InvalidCall);
+            self.record_fault(CallFault::NotExact);
+            out.push(ParsedPiece::InvalidCall);
             push_text(&stage.raw, out);
         }
     }
 }
 
 /// Appends to the last piece if that is prose too, which avoids many small pieces.
-fn push_text(text: &str, out: &mut Vec<Piece>) {
+fn push_text(text: &str, out: &mut Vec<ParsedPiece>) {
     match out.last_mut() {
         _ if text.is_empty() => {}
-        Some(Piece::Text(last)) => last.push_str(text),
-        _ => out.push(Piece::Text(text.to_owned())),
+        Some(ParsedPiece::Text(last)) => last.push_str(text),
+        _ => out.push(ParsedPiece::Text(text.to_owned())),
     }
 }
 
-fn push_piece(piece: Piece, out: &mut Vec<Piece>) {
+fn push_piece(piece: ParsedPiece, out: &mut Vec<ParsedPiece>) {
     match (out.last_mut(), piece) {
-        (Some(Piece::Arguments(last)), Piece::Arguments(more)) => last.push_str(&more),
-        (_, Piece::Arguments(empty)) if empty.is_empty() => {}
+        (Some(ParsedPiece::Arguments(last)), ParsedPiece::Arguments(more)) => last.push_str(&more),
+        (_, ParsedPiece::Arguments(empty)) if empty.is_empty() => {}
         (_, piece) => out.push(piece),
     }
 }

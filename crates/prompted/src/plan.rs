@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolgate_model::{CallKind, Delivery, Parallel};
 
 use crate::names;
-use crate::options::{Options, Strictness, Switch, UnknownTool};
+use crate::options::{PromptedOptions, Strictness, Switch, UnknownTool};
 use crate::schema::{Parameter, ToolSpec};
 
 /// The maximum number of parameters in a call that its schema does not define.
@@ -14,8 +14,8 @@ const MAX_EXTRA: usize = 256;
 
 /// How to parse one reply.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    pub(crate) rules: Arc<Rules>,
+pub struct ParsePlan {
+    pub(crate) rules: Arc<ParseRules>,
     /// The seed of the call ids.
     pub(crate) id_seed: [u8; 32],
     /// Whether the reply must contain a call.
@@ -23,7 +23,7 @@ pub struct Plan {
     pub(crate) delivery: Delivery,
 }
 
-impl Plan {
+impl ParsePlan {
     /// The line that starts calls; `None` if no tools were offered.
     pub fn trigger(&self) -> Option<&str> {
         self.rules.trigger.as_deref()
@@ -32,7 +32,7 @@ impl Plan {
 
 /// The part of the plan that the parser uses.
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub(crate) struct ParseRules {
     /// `None` if no calls are expected: then everything is text and reasoning.
     pub(crate) trigger: Option<String>,
     pub(crate) tools: Vec<Arc<ToolSpec>>,
@@ -41,7 +41,7 @@ pub(crate) struct Rules {
     pub(crate) parallel: Parallel,
     /// Whether calls without a trigger run; off if inbound text contains such markup.
     pub(crate) markerless: Switch,
-    pub(crate) options: Options,
+    pub(crate) options: PromptedOptions,
 }
 
 /// The tool that a name in a call resolves to.
@@ -54,7 +54,7 @@ pub(crate) enum ToolMatch {
     Rejected,
 }
 
-impl Rules {
+impl ParseRules {
     pub(crate) fn is_strict(&self) -> bool {
         self.options.strictness == Strictness::Strict
     }
@@ -93,7 +93,7 @@ impl Rules {
 
 /// Tracks which parameters of a call have been set.
 #[derive(Clone, Debug)]
-pub(crate) struct Slots {
+pub(crate) struct ParameterSlots {
     tool: Arc<ToolSpec>,
     set: Vec<bool>,
     /// Parameters that the schema does not define.
@@ -102,7 +102,7 @@ pub(crate) struct Slots {
 
 /// The parameter that a name in a call resolves to.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Slot {
+pub(crate) enum ParameterSlot {
     Free(usize),
     Corrected(usize),
     Taken,
@@ -111,26 +111,26 @@ pub(crate) enum Slot {
     Excess,
 }
 
-impl Slots {
+impl ParameterSlots {
     pub(crate) fn new(tool: Arc<ToolSpec>) -> Self {
         let set = vec![false; tool.parameters.len()];
         Self { tool, set, extra: HashSet::new() }
     }
 
     /// P25: resolves the name of a parameter.
-    pub(crate) fn slot(&self, name: &str) -> Slot {
+    pub(crate) fn slot(&self, name: &str) -> ParameterSlot {
         if let Some(position) = self.tool.position(name) {
-            return if self.set[position] { Slot::Taken } else { Slot::Free(position) };
+            return if self.set[position] { ParameterSlot::Taken } else { ParameterSlot::Free(position) };
         }
         if self.extra.contains(name) {
-            return Slot::Taken;
+            return ParameterSlot::Taken;
         }
         let free = self.tool.parameters.iter().zip(&self.set).filter(|(_, set)| !**set);
         let resolved = names::resolve(name, &free.map(|(parameter, _)| parameter.name.as_str()));
         match resolved.and_then(|name| self.tool.position(name)) {
-            Some(position) => Slot::Corrected(position),
-            None if self.extra.len() >= MAX_EXTRA => Slot::Excess,
-            None => Slot::Unknown,
+            Some(position) => ParameterSlot::Corrected(position),
+            None if self.extra.len() >= MAX_EXTRA => ParameterSlot::Excess,
+            None => ParameterSlot::Unknown,
         }
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use toolgate_model::{CallKind, Parallel};
 
 use crate::CallPolicy;
-use crate::options::Options;
+use crate::options::PromptedOptions;
 use crate::schema::{Notation, Parameter, ToolSpec, Types};
 use crate::value::escape::attribute;
 
@@ -45,7 +45,7 @@ second line
 pub(crate) fn system(
     tools: &[Arc<ToolSpec>],
     trigger: &str,
-    options: &Options,
+    options: &PromptedOptions,
     parallel: Parallel,
 ) -> String {
     let list = tools_list(tools);
@@ -58,7 +58,7 @@ pub(crate) fn system(
 }
 
 /// The line appended to the last message. It also states whether a call is required.
-pub(crate) fn reminder(trigger: &str, policy: &CallPolicy, options: &Options) -> Option<String> {
+pub(crate) fn reminder(trigger: &str, policy: &CallPolicy, options: &PromptedOptions) -> Option<String> {
     let demanded = match policy {
         CallPolicy::Required => "You must call at least one function now. ".to_owned(),
         CallPolicy::Named(name) => format!("You must call the function {name} now. "),

@@ -4,7 +4,7 @@
 
 use toolgate_model::{AssistantMessage, Block, Extras, Message, Part, Text, TurnRequest, UserMessage};
 
-use crate::fault::Fault;
+use crate::fault::CallFault;
 use crate::schema::Notation;
 
 /// A value that a call lacks. Pass the reply to
@@ -71,7 +71,7 @@ pub enum FollowUpReason {
     /// A call was required, and the model made none.
     NoCall,
     /// Its call could not be parsed; the new answer replaces it.
-    InvalidCall(Fault),
+    InvalidCall(CallFault),
 }
 
 impl FollowUp {
@@ -95,7 +95,7 @@ impl FollowUp {
         with_question(prepared, &self.answer, instruction)
     }
 
-    fn retry(&self, fault: &Fault) -> String {
+    fn retry(&self, fault: &CallFault) -> String {
         match &self.retry_template {
             Some(template) => template
                 .replace("{error_details}", &fault.to_string())

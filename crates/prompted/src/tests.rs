@@ -19,7 +19,7 @@ use toolgate_model::{
     JsonText, Message, Part, ReplyHead, StopReason, Tool, TurnEvent, TurnRequest, UsageReport, UserMessage,
 };
 
-use crate::{Interpreter, Options, Prepared, Recovery, Secret, Truncation, prepare};
+use crate::{Interpreter, PreparedRequest, PromptedOptions, Recovery, Secret, Truncation, prepare};
 
 /// Stands for the trigger in the texts of these tests.
 const MARK: &str = "§";
@@ -78,7 +78,7 @@ fn request() -> TurnRequest {
     request
 }
 
-fn prepared(request: &TurnRequest, options: &Options) -> Prepared {
+fn prepared(request: &TurnRequest, options: &PromptedOptions) -> PreparedRequest {
     prepare(request, options, &Secret([7; 32])).value
 }
 
@@ -149,7 +149,7 @@ fn text_events(text: &str, split: Split, stop: StopReason) -> Vec<TurnEvent> {
 }
 
 /// Feeds events until the interpreter no longer needs the upstream; declines side requests.
-fn interpret(prepared: &Prepared, events: Vec<TurnEvent>) -> Outcome {
+fn interpret(prepared: &PreparedRequest, events: Vec<TurnEvent>) -> Outcome {
     let mut interpreter = Interpreter::new(prepared.plan.clone());
     let mut out = Vec::new();
     for event in events {
@@ -187,12 +187,12 @@ fn shown(block: &Block) -> String {
 
 /// Interprets `text`, in which [`MARK`] stands for the trigger, split in several ways; the result must not
 /// depend on the split.
-fn read(text: &str, options: &Options, stop: &StopReason) -> Outcome {
+fn read(text: &str, options: &PromptedOptions, stop: &StopReason) -> Outcome {
     let prepared = prepared(&request(), options);
     read_prepared(&prepared, text, stop)
 }
 
-fn read_prepared(prepared: &Prepared, text: &str, stop: &StopReason) -> Outcome {
+fn read_prepared(prepared: &PreparedRequest, text: &str, stop: &StopReason) -> Outcome {
     let trigger = prepared.plan.trigger().unwrap_or("no trigger").to_owned();
     let text = text.replace(MARK, &trigger);
     let outcomes = SPLITS.map(|split| {

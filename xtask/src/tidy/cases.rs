@@ -50,7 +50,7 @@ pub(super) fn tests_of_cases_exist(input: &RuleInput<'_>, findings: &mut Vec<Fin
     }
 }
 
-/// A row of the list: case number, description, and the test as `path::name`.
+/// A row of the list: the case, what must hold, and a test in backticks.
 struct Row<'l> {
     number: usize,
     case: &'l str,

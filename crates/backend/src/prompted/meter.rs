@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolgate_model::{DialectId, TurnEvent, TurnRequest, Usage, estimate};
 
 /// Meters one turn, reply by reply.
-pub(super) struct Meter {
+pub(super) struct UsageMeter {
     /// The client's dialect, in which estimates are marked.
     dialect: DialectId,
     /// The request of the current reply.
@@ -26,7 +26,7 @@ enum Estimates {
     Some,
 }
 
-impl Meter {
+impl UsageMeter {
     pub(super) fn new(dialect: DialectId, request: Arc<TurnRequest>) -> Self {
         Self { dialect, request, reply_bytes: 0, reported: None, estimates: Estimates::None }
     }

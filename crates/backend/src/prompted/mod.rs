@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use toolgate_model::{Block, ErrorKind, Message, TurnError, TurnRequest};
-use toolgate_prompted::{Options, Prepared, prepare};
+use toolgate_prompted::{PreparedRequest, PromptedOptions, prepare};
 
 use self::reply::PromptedReply;
 use crate::config::TriggerSecret;
@@ -25,12 +25,12 @@ use crate::turn::{Answer, AnswerBody, Backend, EventStream, Recoveries, Relay, T
 /// A back end wrapped in the prompt layer.
 pub(crate) struct Prompted {
     inner: Arc<dyn Backend>,
-    options: Arc<Options>,
+    options: Arc<PromptedOptions>,
     secret: TriggerSecret,
 }
 
 impl Prompted {
-    pub(crate) fn new(inner: Arc<dyn Backend>, options: Options, secret: TriggerSecret) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Backend>, options: PromptedOptions, secret: TriggerSecret) -> Self {
         Self { inner, options: Arc::new(options), secret }
     }
 }
@@ -41,7 +41,7 @@ impl Backend for Prompted {
             return self.inner.start(turn);
         }
         let prepared = prepare(&turn.request, &self.options, &self.secret.0);
-        let Prepared { request, plan } = prepared.value;
+        let PreparedRequest { request, plan } = prepared.value;
         let turn = Turn { request: Arc::new(request), ..turn };
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {

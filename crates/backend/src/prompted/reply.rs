@@ -6,10 +6,10 @@ use std::sync::Arc;
 use futures_util::stream::{self, Stream, StreamExt};
 use toolgate_model::reply::Fold;
 use toolgate_model::{Block, Delta, TurnError, TurnEvent, TurnRequest, Usage};
-use toolgate_prompted::{FollowUp, FollowUpReason, Interpreter, MissingValue, Plan, Recovery};
+use toolgate_prompted::{FollowUp, FollowUpReason, Interpreter, MissingValue, ParsePlan, Recovery};
 
 use super::events_of;
-use super::meter::Meter;
+use super::meter::UsageMeter;
 use crate::turn::{Backend, Batch, EventStream, Recoveries, Turn};
 
 /// The maximum number of values requested in one turn (P26). If a model omits more, the client's validator reports it.
@@ -30,7 +30,7 @@ pub(super) struct PromptedReply {
     pending: VecDeque<TurnEvent>,
     out: Batch,
     value_requests_left: usize,
-    meter: Meter,
+    meter: UsageMeter,
     recoveries: Recoveries,
 }
 
@@ -38,12 +38,12 @@ impl PromptedReply {
     pub(super) fn new(
         inner: Arc<dyn Backend>,
         turn: Turn,
-        plan: Plan,
+        plan: ParsePlan,
         events: EventStream,
         recoveries: Recoveries,
     ) -> Self {
         Self {
-            meter: Meter::new(turn.dialect, Arc::clone(&turn.request)),
+            meter: UsageMeter::new(turn.dialect, Arc::clone(&turn.request)),
             recoveries,
             inner,
             turn,

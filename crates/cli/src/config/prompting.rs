@@ -1,7 +1,7 @@
 //! `[models."NAME".prompted]`: tools in the prompt, for models without native tool calls.
 
 use toolgate_prompted::{
-    AfterCalls, Markerless, Options, Placement, ReasoningTag, Repair, Strictness, Switch, UnknownTool,
+    AfterCalls, Markerless, Placement, PromptedOptions, ReasoningTag, Repair, Strictness, Switch, UnknownTool,
 };
 
 use super::nearest::suggestion;
@@ -42,10 +42,10 @@ const KEYS: [&str; 15] = [
 ];
 
 /// Reads the table. A missing or invalid key keeps its default.
-pub(crate) fn read(section: &Section<'_>, context: &mut ReadContext<'_>) -> Options {
+pub(crate) fn read(section: &Section<'_>, context: &mut ReadContext<'_>) -> PromptedOptions {
     section.expect_keys(&KEYS, context);
-    let default = Options::default();
-    Options {
+    let default = PromptedOptions::default();
+    PromptedOptions {
         prompt_template: read_template(section, "prompt_template", &PROMPT_PLACEHOLDERS, context),
         system_placement: choice(
             section,

@@ -1,7 +1,7 @@
 //! Tool calls for a text-only model in every API: the host sees no tools, the client sees calls.
 
 use serde_json::{Value, json};
-use toolgate_prompted::Options;
+use toolgate_prompted::PromptedOptions;
 use toolgate_testkit::{Script, ScriptedUpstream};
 
 use crate::text_host::{
@@ -16,7 +16,7 @@ async fn a_whole_reply_of_text_becomes_a_call_and_its_result_becomes_text() {
         let answered = String::from_utf8_lossy(&received.body).contains(RESULT);
         say(received, if answered { "Take an umbrella." } else { CALL }, "stop")
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     for (path, body) in questions(false) {
         let reply = gate.post(path, &body).await.json().await;
         let (id, name, arguments) = call_in(path, &reply);
@@ -40,7 +40,7 @@ async fn a_whole_reply_of_text_becomes_a_call_and_its_result_becomes_text() {
 async fn a_stream_of_text_becomes_a_streamed_call() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| say(received, CALL, "stop"));
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     for (path, body) in questions(true) {
         let stream = gate.post(path, &body).await.text().await;
         assert_eq!(streamed_arguments(path, &stream), json!({ "city": "Paris", "days": 3 }), "{path}");
@@ -64,7 +64,7 @@ async fn text_and_arguments_are_streamed() {
         let held = begun.iter().cloned().fold(Script::sse(), Script::step).gate("rest");
         rest.iter().cloned().fold(held, Script::step)
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, body), ..] = questions(true);
     let mut answer = gate.post(path, &body).await;
     let before = answer.until("aris").await;
@@ -83,7 +83,7 @@ async fn a_stream_that_breaks_off_is_an_error_and_no_finished_call() {
         let steps: Vec<_> = script.steps().cloned().collect();
         steps[..steps.len() - 6].iter().cloned().fold(Script::sse(), Script::step).cut()
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, body), ..] = questions(true);
     let stream = gate.post(path, &body).await.text().await;
     assert!(stream.contains("event: error") && !stream.contains("message_stop"), "{stream}");
@@ -99,7 +99,7 @@ async fn a_host_that_writes_on_after_its_calls_is_dropped() {
         let said = steps[..steps.len() - 3].iter().cloned();
         said.fold(Script::sse(), Script::step).stall()
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, body), ..] = questions(true);
     let stream = gate.post(path, &body).await.text().await;
     assert!(stream.contains("message_stop") && stream.contains("tool_use"), "{stream}");
@@ -112,7 +112,7 @@ async fn a_missing_value_is_requested_once() {
     // P26
     let upstream = ScriptedUpstream::start().await;
     omit_the_city(&upstream);
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     for stream in [false, true] {
         let [(path, body), ..] = questions(stream);
         let answer = gate.post(path, &body).await.text().await;
@@ -140,7 +140,7 @@ async fn only_one_value_is_requested_per_turn() {
             say(received, &format!("§\n{incomplete}{incomplete}"), "stop")
         }
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, body), ..] = questions(false);
     let reply = gate.post(path, &body).await.json().await;
     let inputs: Vec<&Value> =
@@ -161,7 +161,7 @@ async fn a_truncated_call_is_continued() {
             say(received, start, "length")
         }
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, body), ..] = questions(true);
     let stream = gate.post(path, &body).await.text().await;
     assert_eq!(streamed_arguments(path, &stream), json!({ "city": "Paris", "days": 3 }));
@@ -182,7 +182,7 @@ async fn a_continuation_that_fails_leaves_the_reply_as_it_is() {
         }
         say(received, &CALL[..CALL.find("ris<").expect("a place to cut")], "length")
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, body), ..] = questions(true);
     let stream = gate.post(path, &body).await.text().await;
     assert!(stream.contains("\"max_tokens\"") && stream.contains("message_stop"), "{stream}");
@@ -196,7 +196,7 @@ async fn a_model_that_skips_a_required_call_is_nudged_once() {
         let is_nudge = String::from_utf8_lossy(&received.body).contains("You did not call a function");
         say(received, if is_nudge { CALL } else { "I would rather not." }, "stop")
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, mut body), ..] = questions(false);
     body["tool_choice"] = json!({ "type": "any" });
     let reply = gate.post(path, &body).await.json().await;
@@ -209,7 +209,7 @@ async fn a_request_without_tools_is_relayed_byte_for_byte() {
     const REPLY: &str = r#"{"id":"c1", "object":"chat.completion","created":1,"model":"m","odd":1.50,"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
     let upstream = ScriptedUpstream::start().await;
     upstream.on(Script::json(200, REPLY));
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let body = json!({ "model": "text", "messages": [{ "role": "user", "content": "hello" }], "odd": 1.50 });
     assert_eq!(gate.post("/v1/chat/completions", &body).await.text().await, REPLY);
     assert_eq!(upstream.next_request().await.body, body.to_string());
@@ -221,7 +221,7 @@ async fn an_error_of_the_host_is_forwarded() {
     upstream.always(|_| {
         Script::json(400, json!({ "error": { "message": "too long", "type": "invalid_request_error" } }))
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, body), ..] = questions(true);
     let answer = gate.post(path, &body).await;
     assert_eq!(answer.status(), 400);

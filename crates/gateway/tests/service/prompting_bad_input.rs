@@ -2,7 +2,7 @@
 //! calls.
 
 use serde_json::{Value, json};
-use toolgate_prompted::Options;
+use toolgate_prompted::PromptedOptions;
 use toolgate_testkit::{Line, Pieces, Received, Script, ScriptedUpstream, say};
 
 use crate::gate::{Answer, Gate};
@@ -12,7 +12,7 @@ use crate::text_host::{frames, gate_before, questions, streamed_arguments, trigg
 const T: char = '\u{E000}';
 
 /// A gateway in front of a host that always sends the same text.
-async fn gate_of(line: Line, options: Options) -> (ScriptedUpstream, Gate) {
+async fn gate_of(line: Line, options: PromptedOptions) -> (ScriptedUpstream, Gate) {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(move |received| say(received, &line));
     let gate = gate_before(&upstream, "openai-chat", options);
@@ -58,7 +58,7 @@ async fn a_text_of_ten_megabytes_is_exact() {
     let pattern = "<tag> \"quoted\" \\ </parameter> & more\n";
     let large = pattern.repeat(LARGE / pattern.len());
     let text = format!("{T}\n{}", note(&[("text", &format!("\n{large}\n"))]));
-    let (_upstream, gate) = gate_of(Line::new(text, Pieces::Of(60_000)), Options::default()).await;
+    let (_upstream, gate) = gate_of(Line::new(text, Pieces::Of(60_000)), PromptedOptions::default()).await;
     let stream = chunk_by_chunk(gate.post("/v1/messages", &question(true)).await).await;
     let arguments = streamed_arguments("/v1/messages", &stream);
     assert!(arguments == json!({ "text": large }), "{} bytes came", stream.len());
@@ -69,7 +69,7 @@ async fn a_list_of_ten_megabytes_is_not_a_finished_call() {
     // A value that must be parsed whole has a size limit.
     let list = format!("[\"{}\"]", "x".repeat(LARGE));
     let text = format!("{T}\n{}", note(&[("text", "a"), ("list", &list)]));
-    let (_upstream, gate) = gate_of(Line::new(text, Pieces::Of(60_000)), Options::default()).await;
+    let (_upstream, gate) = gate_of(Line::new(text, Pieces::Of(60_000)), PromptedOptions::default()).await;
     let stream = chunk_by_chunk(gate.post("/v1/messages", &question(true)).await).await;
     assert!(stream.contains("\"max_tokens\"") && !stream.contains("xxxx"), "{} bytes came", stream.len());
 }
@@ -99,7 +99,8 @@ async fn malformed_text_is_text_or_an_error_and_never_a_call() {
         "{\"name\":\"note\",\"arguments\":{".repeat(1_000),
     ];
     for rubbish in rubbish {
-        let (_upstream, gate) = gate_of(Line::new(rubbish.clone(), Pieces::Of(37)), Options::default()).await;
+        let (_upstream, gate) =
+            gate_of(Line::new(rubbish.clone(), Pieces::Of(37)), PromptedOptions::default()).await;
         let (made, _, _) = asked(&gate, &question(false)).await;
         assert!(made.is_empty(), "{made:?} from {}", &rubbish.chars().take(60).collect::<String>());
         let stream = gate.post("/v1/messages", &question(true)).await.text().await;
@@ -115,7 +116,7 @@ async fn bytes_that_are_not_text_are_an_error() {
             (0..50_000_u32).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[1]).collect();
         Script::sse().frame("", "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}").bytes(noise)
     });
-    let gate = gate_before(&upstream, "openai-chat", Options::default());
+    let gate = gate_before(&upstream, "openai-chat", PromptedOptions::default());
     let stream = gate.post("/v1/messages", &question(true)).await.text().await;
     assert!(stream.contains("event: error") && !stream.contains("message_stop"), "{stream}");
     assert_eq!(gate.get("/healthz").await.status(), 200);
@@ -132,7 +133,8 @@ async fn thousands_of_triggers_make_only_the_calls_below_them() {
         (format!("{T}\n{}", call.repeat(1_500)), 1_500),
     ];
     for (text, calls) in cases {
-        let (_upstream, gate) = gate_of(Line::new(text.clone(), Pieces::Of(500)), Options::default()).await;
+        let (_upstream, gate) =
+            gate_of(Line::new(text.clone(), Pieces::Of(500)), PromptedOptions::default()).await;
         let (made, _, _) = asked(&gate, &question(false)).await;
         assert_eq!(made.len(), calls, "{}", &text.chars().take(80).collect::<String>());
         assert!(made.iter().all(|input| *input == json!({ "text": "x" })));
@@ -148,7 +150,7 @@ async fn tool_output_cannot_forge_markup_or_reuse_a_trigger() {
     // P30
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|received| say(received, &Line::new("hello", Pieces::Whole)));
-    let gate = gate_before(&upstream, "openai-chat", Options::default());
+    let gate = gate_before(&upstream, "openai-chat", PromptedOptions::default());
     gate.post("/v1/messages", &question(false)).await.text().await;
     let seen = trigger_in(&upstream.next_request().await);
 
@@ -207,7 +209,7 @@ async fn hostile_names_and_descriptions_are_harmless() {
             }, "required": [name] },
         }]);
         let upstream = ScriptedUpstream::start().await;
-        let gate = gate_before(&upstream, "openai-chat", Options::default());
+        let gate = gate_before(&upstream, "openai-chat", PromptedOptions::default());
         // Copying the prompt makes no call.
         upstream.always(|received| {
             let prompt = received.json()["messages"][0]["content"].as_str().unwrap_or_default().to_owned();

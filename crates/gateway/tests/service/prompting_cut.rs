@@ -2,7 +2,7 @@
 //! exact, reported as truncated, or an error; none is finished with something missing.
 
 use serde_json::{Value, json};
-use toolgate_prompted::Options;
+use toolgate_prompted::PromptedOptions;
 use toolgate_testkit::{Line, Pieces, Script, ScriptedUpstream, say};
 
 use crate::gate::Gate;
@@ -81,8 +81,11 @@ impl Answer {
 
 async fn start() -> (ScriptedUpstream, Gate, Answer) {
     let upstream = ScriptedUpstream::start().await;
-    let gate =
-        gate_before(&upstream, "openai-chat", Options { continuations: 0, retries: 0, ..Options::default() });
+    let gate = gate_before(
+        &upstream,
+        "openai-chat",
+        PromptedOptions { continuations: 0, retries: 0, ..PromptedOptions::default() },
+    );
     upstream.always(|received| say(received, &Line::new("hello", Pieces::Whole)));
     gate.post("/v1/messages", &question(false)).await.text().await;
     let answer = Answer::new(&trigger_in(&upstream.next_request().await));

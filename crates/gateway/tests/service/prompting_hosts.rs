@@ -1,7 +1,7 @@
 //! Tool calls for text-only models at hosts of every dialect, from every API: the calls are always the same.
 
 use serde_json::{Value, json};
-use toolgate_prompted::Options;
+use toolgate_prompted::PromptedOptions;
 use toolgate_testkit::{Line, Pieces, Received, Script, ScriptedUpstream, Step, say};
 
 use crate::gate::Gate;
@@ -42,7 +42,7 @@ fn assert_text_only(host: &str, received: &Received) {
 /// Runs a check with each host and each API.
 async fn at_each_host(
     stream: bool,
-    options: &Options,
+    options: &PromptedOptions,
     answer: impl Fn(&Received) -> Script + Clone + Send + Sync + 'static,
     check: impl AsyncFn(&ScriptedUpstream, &Gate, &str, &str, Value),
 ) {
@@ -64,36 +64,46 @@ fn calls_then_text(received: &Received) -> Script {
 
 #[tokio::test]
 async fn a_whole_reply_and_its_result_work_with_every_host() {
-    at_each_host(false, &Options::default(), calls_then_text, async |upstream, gate, host, path, body| {
-        let reply = gate.post(path, &body).await.json().await;
-        let (id, name, input) = call_in(path, &reply);
-        assert_eq!((name.as_str(), input), ("get_weather", arguments()), "{host} {path}");
-        assert!(reply.to_string().contains("Let me look."), "{host} {path}: {reply}");
-        let first = upstream.next_request().await;
-        assert_text_only(host, &first);
+    at_each_host(
+        false,
+        &PromptedOptions::default(),
+        calls_then_text,
+        async |upstream, gate, host, path, body| {
+            let reply = gate.post(path, &body).await.json().await;
+            let (id, name, input) = call_in(path, &reply);
+            assert_eq!((name.as_str(), input), ("get_weather", arguments()), "{host} {path}");
+            assert!(reply.to_string().contains("Let me look."), "{host} {path}: {reply}");
+            let first = upstream.next_request().await;
+            assert_text_only(host, &first);
 
-        let reply = gate.post(path, &with_result(path, body, &id)).await.text().await;
-        assert!(reply.contains("Take an umbrella."), "{host} {path}: {reply}");
-        let second = upstream.next_request().await;
-        assert_text_only(host, &second);
-        assert_eq!(trigger_in(&second), trigger_in(&first), "{host} {path}");
-        let said = String::from_utf8_lossy(&second.body).into_owned();
-        // The history contains the call as the model wrote it, and the result in its own tag.
-        assert!(said.contains(r#"<parameter name=\"days\">3</parameter>"#), "{host} {path}: {said}");
-        assert!(said.contains("<tool_result_"), "{host} {path}: {said}");
-    })
+            let reply = gate.post(path, &with_result(path, body, &id)).await.text().await;
+            assert!(reply.contains("Take an umbrella."), "{host} {path}: {reply}");
+            let second = upstream.next_request().await;
+            assert_text_only(host, &second);
+            assert_eq!(trigger_in(&second), trigger_in(&first), "{host} {path}");
+            let said = String::from_utf8_lossy(&second.body).into_owned();
+            // The history contains the call as the model wrote it, and the result in its own tag.
+            assert!(said.contains(r#"<parameter name=\"days\">3</parameter>"#), "{host} {path}: {said}");
+            assert!(said.contains("<tool_result_"), "{host} {path}: {said}");
+        },
+    )
     .await;
 }
 
 #[tokio::test]
 async fn a_stream_of_every_host_becomes_a_streamed_call() {
-    at_each_host(true, &Options::default(), calls_then_text, async |upstream, gate, host, path, body| {
-        let stream = gate.post(path, &body).await.text().await;
-        assert_eq!(streamed_arguments(path, &stream), arguments(), "{host} {path}");
-        assert!(!stream.contains("<<CALL_") && !stream.contains("<invoke"), "{host} {path}: {stream}");
-        assert!(stream.contains("Let "), "{host} {path}: {stream}");
-        assert_text_only(host, &upstream.next_request().await);
-    })
+    at_each_host(
+        true,
+        &PromptedOptions::default(),
+        calls_then_text,
+        async |upstream, gate, host, path, body| {
+            let stream = gate.post(path, &body).await.text().await;
+            assert_eq!(streamed_arguments(path, &stream), arguments(), "{host} {path}");
+            assert!(!stream.contains("<<CALL_") && !stream.contains("<invoke"), "{host} {path}: {stream}");
+            assert!(stream.contains("Let "), "{host} {path}: {stream}");
+            assert_text_only(host, &upstream.next_request().await);
+        },
+    )
     .await;
 }
 
@@ -113,7 +123,7 @@ async fn every_host_is_dropped_once_its_calls_are_complete() {
         let said = script.steps().take_while(|step| !is_end(step)).cloned();
         said.fold(Script::sse(), Script::step).stall()
     };
-    at_each_host(true, &Options::default(), answer, async |upstream, gate, host, path, body| {
+    at_each_host(true, &PromptedOptions::default(), answer, async |upstream, gate, host, path, body| {
         let stream = gate.post(path, &body).await.text().await;
         assert_eq!(streamed_arguments(path, &stream), arguments(), "{host} {path}");
         assert!(!stream.contains("made up"), "{host} {path}: {stream}");
@@ -146,18 +156,23 @@ async fn a_truncated_call_is_continued_at_every_host() {
         say(received, &if goes_on { line(rest) } else { line(start).out_of_tokens() })
     };
     for stream in [false, true] {
-        at_each_host(stream, &Options::default(), answer, async |upstream, gate, host, path, body| {
-            let reply = gate.post(path, &body).await.text().await;
-            let input = if stream {
-                streamed_arguments(path, &reply)
-            } else {
-                call_in(path, &serde_json::from_str(&reply).expect("JSON")).2
-            };
-            assert_eq!(input, arguments(), "{host} {path}");
-            assert!(!reports_token_limit(path, &reply), "{host} {path}: {reply}");
-            assert_text_only(host, &upstream.next_request().await);
-            assert_text_only(host, &upstream.next_request().await);
-        })
+        at_each_host(
+            stream,
+            &PromptedOptions::default(),
+            answer,
+            async |upstream, gate, host, path, body| {
+                let reply = gate.post(path, &body).await.text().await;
+                let input = if stream {
+                    streamed_arguments(path, &reply)
+                } else {
+                    call_in(path, &serde_json::from_str(&reply).expect("JSON")).2
+                };
+                assert_eq!(input, arguments(), "{host} {path}");
+                assert!(!reports_token_limit(path, &reply), "{host} {path}: {reply}");
+                assert_text_only(host, &upstream.next_request().await);
+                assert_text_only(host, &upstream.next_request().await);
+            },
+        )
         .await;
     }
 }
@@ -165,7 +180,7 @@ async fn a_truncated_call_is_continued_at_every_host() {
 #[tokio::test]
 async fn a_call_that_stays_truncated_is_not_finished() {
     // P28
-    let options = Options { continuations: 0, ..Options::default() };
+    let options = PromptedOptions { continuations: 0, ..PromptedOptions::default() };
     let answer = |received: &Received| say(received, &line(cut_calls().0).out_of_tokens());
     for stream in [false, true] {
         at_each_host(stream, &options, answer, async |_, gate, host, path, body| {
@@ -185,7 +200,7 @@ async fn a_stream_that_breaks_off_inside_a_call_is_an_error() {
         let said: Vec<Step> = script.steps().take(count - 6).cloned().collect();
         said.into_iter().fold(Script::sse(), Script::step).cut()
     };
-    at_each_host(true, &Options::default(), answer, async |_, gate, host, path, body| {
+    at_each_host(true, &PromptedOptions::default(), answer, async |_, gate, host, path, body| {
         let stream = gate.post(path, &body).await.text().await;
         let ended = ["message_stop", "\"finish_reason\":\"tool_calls\"", "response.completed"];
         assert!(
@@ -212,7 +227,7 @@ async fn a_history_with_pictures_and_a_failed_call_reaches_every_host() {
     ]);
     at_each_host(
         false,
-        &Options::default(),
+        &PromptedOptions::default(),
         calls_then_text,
         async |upstream, gate, host, path, mut body| {
             if path != "/v1/messages" {

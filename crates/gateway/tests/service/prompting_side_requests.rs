@@ -2,7 +2,7 @@
 //! abandoned early.
 
 use serde_json::{Value, json};
-use toolgate_prompted::{Options, Strictness};
+use toolgate_prompted::{PromptedOptions, Strictness};
 use toolgate_testkit::{Script, ScriptedUpstream};
 
 use crate::gate::Gate;
@@ -42,7 +42,7 @@ async fn assert_recoveries(gate: &Gate, kind: &str, count: u64) {
 #[tokio::test]
 async fn an_invalid_call_is_retried() {
     let upstream = host_that_needs_a_retry("Hm.\n§\n<invok name=\"get_weather\">\n</invoke>\n").await;
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, body), ..] = questions(true);
     let stream = gate.post(path, &body).await.text().await;
     assert_eq!(streamed_arguments(path, &stream), json!({ "city": "Paris", "days": 3 }));
@@ -58,7 +58,8 @@ async fn in_strict_mode_a_whole_reply_has_only_the_exact_call() {
         "§\n<invoke name=\"Get_Weather\">\n<parameter name=\"city\">Rome</parameter>\n</invoke>",
     )
     .await;
-    let gate = gate(&upstream, Options { strictness: Strictness::Strict, ..Options::default() });
+    let gate =
+        gate(&upstream, PromptedOptions { strictness: Strictness::Strict, ..PromptedOptions::default() });
     for (path, body) in questions(false) {
         let reply = gate.post(path, &body).await.json().await;
         assert_eq!(call_in(path, &reply).2["city"], "Paris", "{reply}");
@@ -79,7 +80,7 @@ async fn a_failed_retry_leaves_the_text_as_it_was_written() {
         }
         say(received, "§\n<invok name=\"get_weather\">", "stop")
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     let [(path, body), ..] = questions(true);
     let stream = gate.post(path, &body).await.text().await;
     assert!(
@@ -92,7 +93,7 @@ async fn a_failed_retry_leaves_the_text_as_it_was_written() {
 async fn the_usage_of_a_side_request_is_counted() {
     let upstream = ScriptedUpstream::start().await;
     omit_the_city(&upstream);
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     for stream in [false, true] {
         let [(path, body), ..] = questions(stream);
         let reply = gate.post(path, &body).await.text().await;
@@ -110,7 +111,7 @@ async fn usage_of_an_abandoned_reply_is_estimated_and_marked() {
         let steps: Vec<_> = script.steps().cloned().collect();
         steps[..steps.len() - 3].iter().cloned().fold(Script::sse(), Script::step).stall()
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     for (path, mut body) in questions(true) {
         if path == "/v1/chat/completions" {
             body["stream_options"] = json!({ "include_usage": true });
@@ -133,7 +134,7 @@ async fn usage_that_the_host_does_not_report_is_estimated() {
         let reply = json!({ "id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice] });
         Script::json(200, reply)
     });
-    let gate = gate(&upstream, Options::default());
+    let gate = gate(&upstream, PromptedOptions::default());
     for (path, body) in questions(false) {
         let reply: Value = gate.post(path, &body).await.json().await;
         assert_eq!(reply["usage"]["estimated"], true, "{path}: {reply}");

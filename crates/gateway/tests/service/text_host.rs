@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_backend::config::{BackendConfig, Tools, TriggerSecret, UpstreamName, Via};
-use toolgate_prompted::Options;
+use toolgate_prompted::PromptedOptions;
 use toolgate_testkit::{Received, Script, ScriptedUpstream};
 
 use crate::gate::{Gate, config, host, route};
@@ -15,12 +15,16 @@ pub(crate) const CALL: &str = "Let me look.\n§\n<invoke name=\"get_weather\">\n
 
 pub(crate) const RESULT: &str = "18 degrees and rain";
 
-pub(crate) fn gate(upstream: &ScriptedUpstream, options: Options) -> Gate {
+pub(crate) fn gate(upstream: &ScriptedUpstream, options: PromptedOptions) -> Gate {
     gate_before(upstream, "openai-chat", options)
 }
 
 /// A gateway in front of a text-only host with this dialect.
-pub(crate) fn gate_before(upstream: &ScriptedUpstream, dialect: &'static str, options: Options) -> Gate {
+pub(crate) fn gate_before(
+    upstream: &ScriptedUpstream,
+    dialect: &'static str,
+    options: PromptedOptions,
+) -> Gate {
     let mut model = route("text", &[Via::Upstream(UpstreamName::new("gpt"))]);
     model.tools = Tools::Prompted(options);
     let backends = BackendConfig {

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use libfuzzer_sys::fuzz_target;
 use toolgate_model::{CallKind, Choice, Delivery, Parallel, StopReason, UsageReport};
 use toolgate_prompted::{
-    AfterCalls, Markerless, Options, Prepared, Repair, Secret, Strictness, Switch, UnknownTool, prepare,
+    AfterCalls, Markerless, PromptedOptions, PreparedRequest, Repair, Secret, Strictness, Switch, UnknownTool, prepare,
 };
 use toolgate_prompted_fuzz::{calls, is_whole, read, request};
 
@@ -43,9 +43,9 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Prepared once for each choice, because only parsing is tested here.
-fn prepared(choice: u8, demand: u8) -> Arc<Prepared> {
-    static MADE: LazyLock<Mutex<HashMap<(u8, u8), Arc<Prepared>>>> = LazyLock::new(Mutex::default);
+/// PreparedRequest once for each choice, because only parsing is tested here.
+fn prepared(choice: u8, demand: u8) -> Arc<PreparedRequest> {
+    static MADE: LazyLock<Mutex<HashMap<(u8, u8), Arc<PreparedRequest>>>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock().expect("one thread");
     let new = || {
         let mut request = request();
@@ -64,9 +64,9 @@ fn prepared(choice: u8, demand: u8) -> Arc<Prepared> {
     Arc::clone(made.entry((choice, demand)).or_insert_with(new))
 }
 
-fn options(choice: u8) -> Options {
+fn options(choice: u8) -> PromptedOptions {
     let bit = |at: u8| choice & (1 << at) != 0;
-    Options {
+    PromptedOptions {
         strictness: if bit(0) { Strictness::Strict } else { Strictness::Lenient },
         after_calls: if bit(1) { AfterCalls::Text } else { AfterCalls::Stop },
         markerless: if bit(2) { Markerless::Guarded } else { Markerless::Off },
@@ -78,6 +78,6 @@ fn options(choice: u8) -> Options {
             _ => UnknownTool::Text,
         },
         calls_in_fence: if bit(7) { Switch::Off } else { Switch::On },
-        ..Options::default()
+        ..PromptedOptions::default()
     }
 }

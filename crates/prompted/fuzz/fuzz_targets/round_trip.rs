@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use toolgate_model::{
     AssistantMessage, Block, CallId, CallKind, Extras, Message, Part, StopReason, ToolCall, UserMessage,
 };
-use toolgate_prompted::{Options, Repair, Secret, prepare};
+use toolgate_prompted::{PromptedOptions, Repair, Secret, prepare};
 use toolgate_prompted_fuzz::{calls, read, request};
 
 fuzz_target!(|input: &[u8]| {
@@ -20,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
     request.messages.push(Message::Assistant(AssistantMessage { content, extras: Extras::NONE }));
     let content = vec![Part::text("next")];
     request.messages.push(Message::User(UserMessage { content, extras: Extras::NONE }));
-    let options = Options { repair: Repair::Off, continuations: 0, ..Options::default() };
+    let options = PromptedOptions { repair: Repair::Off, continuations: 0, ..PromptedOptions::default() };
     let prepared = prepare(&request, &options, &Secret([7; 32])).value;
     let Message::Assistant(rendered) = &prepared.request.messages[1] else { panic!("an answer stays one") };
     let [Block::Text(text)] = rendered.content.as_slice() else { panic!("one text: {rendered:?}") };

@@ -7,7 +7,7 @@ use toolgate_model::{
     Block, BlockEnd, BlockStart, CallKind, CustomTool, Delta, Extras, Finish, FunctionTool, Grammar, JsonText,
     Message, Part, ReplyHead, StopReason, Tool, TurnEvent, TurnRequest, UserMessage,
 };
-use toolgate_prompted::{Interpreter, Prepared, Recovery, Truncation};
+use toolgate_prompted::{Interpreter, PreparedRequest, Recovery, Truncation};
 
 /// The maximum number of bytes held back while streaming: the lookahead past a tag, and whitespace before it.
 const MAX_WAITING: usize = 600;
@@ -65,7 +65,7 @@ pub struct Outcome {
 
 /// Interprets a turn whose replies arrive in chunks of `size` characters. The first reply is the answer; the
 /// others answer the side requests, in order.
-pub fn read(prepared: &Prepared, replies: &[&str], stop: &StopReason, size: usize) -> Outcome {
+pub fn read(prepared: &PreparedRequest, replies: &[&str], stop: &StopReason, size: usize) -> Outcome {
     let mut interpreter = Interpreter::new(prepared.plan.clone());
     let mut out = Vec::new();
     let mut replies = replies.iter();

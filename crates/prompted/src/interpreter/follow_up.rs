@@ -4,7 +4,7 @@
 use toolgate_model::{Finish, StopReason, TurnEvent, Usage};
 
 use super::stop_reason::input_end;
-use super::{Interpreter, Progress};
+use super::{Interpreter, ReplyProgress};
 use crate::parse::Parser;
 use crate::recovery::{Recovery, Truncation};
 use crate::side::{FollowUp, FollowUpReason, MissingValue, overlap};
@@ -56,7 +56,7 @@ impl Interpreter {
     /// this interpreter, or call [`end`](Self::end) to do without.
     pub fn follow_up(&self) -> Option<FollowUp> {
         match &self.progress {
-            Progress::UpstreamEnded(_, Some(reason)) => {
+            ReplyProgress::UpstreamEnded(_, Some(reason)) => {
                 let trigger = self.plan.trigger().unwrap_or_default().to_owned();
                 let retry_template = self.plan.rules.options.retry_template.clone();
                 Some(FollowUp {
@@ -66,10 +66,10 @@ impl Interpreter {
                     retry_template,
                 })
             }
-            Progress::UpstreamEnded(_, None)
-            | Progress::NotStarted
-            | Progress::Running
-            | Progress::Finished => None,
+            ReplyProgress::UpstreamEnded(_, None)
+            | ReplyProgress::NotStarted
+            | ReplyProgress::Running
+            | ReplyProgress::Finished => None,
         }
     }
 
@@ -79,7 +79,7 @@ impl Interpreter {
         if self.parser.missing_parameter().is_some() {
             self.give_up_value(out);
         }
-        let Progress::UpstreamEnded(finish, Some(reason)) = &self.progress else { return };
+        let ReplyProgress::UpstreamEnded(finish, Some(reason)) = &self.progress else { return };
         let usage = finish.usage.clone().or_else(|| self.reported_usage.take());
         let reason = reason.clone();
         if let Some(usage) = usage {
@@ -87,7 +87,7 @@ impl Interpreter {
         }
         match reason {
             FollowUpReason::Truncated => {
-                self.continuations = self.continuations.saturating_sub(1);
+                self.continuations_left = self.continuations_left.saturating_sub(1);
                 self.continuation_start = Some(String::new());
                 self.follow_up_recoveries.push(Recovery::Continued);
             }
@@ -98,26 +98,26 @@ impl Interpreter {
                 self.parser = Parser::new(self.plan.rules.clone());
             }
             FollowUpReason::InvalidCall(_) => {
-                self.retries = self.retries.saturating_sub(1);
+                self.retries_left = self.retries_left.saturating_sub(1);
                 self.follow_up_recoveries.push(Recovery::Retried);
                 self.restart_answer(out);
             }
         }
-        self.progress = Progress::Running;
+        self.progress = ReplyProgress::Running;
     }
 
     pub(super) fn upstream_finished(&mut self, finish: Finish, out: &mut Vec<TurnEvent>) {
-        if matches!(self.progress, Progress::Finished) {
+        if matches!(self.progress, ReplyProgress::Finished) {
             return;
         }
         self.flush_continuation_start(out);
-        self.progress = Progress::UpstreamEnded(finish, None);
+        self.progress = ReplyProgress::UpstreamEnded(finish, None);
         self.try_to_finish(out);
     }
 
     /// Finishes the reply, unless a value is missing or a follow-up may save a call.
     fn try_to_finish(&mut self, out: &mut Vec<TurnEvent>) {
-        let Progress::UpstreamEnded(finish, None) = &self.progress else { return };
+        let ReplyProgress::UpstreamEnded(finish, None) = &self.progress else { return };
         let finish = finish.clone();
         // Tried on a copy: if the answer turns out to be truncated, the parser must be able to continue.
         let mut trial = self.parser.clone();
@@ -130,7 +130,7 @@ impl Interpreter {
                 FollowUpReason::Truncated => {}
                 FollowUpReason::NoCall | FollowUpReason::InvalidCall(_) => self.commit(trial, pieces, out),
             }
-            self.progress = Progress::UpstreamEnded(finish, Some(reason));
+            self.progress = ReplyProgress::UpstreamEnded(finish, Some(reason));
             return;
         }
         let awaits_value = trial.missing_parameter().is_some();
@@ -151,7 +151,7 @@ impl Interpreter {
             return Some(FollowUpReason::InvalidCall(fault));
         }
         if cut {
-            return (self.continuations > 0).then_some(FollowUpReason::Truncated);
+            return (self.continuations_left > 0).then_some(FollowUpReason::Truncated);
         }
         let options = &self.plan.rules.options;
         // A partial call that was sent counts as a call: a second one would hide that the first is incomplete.
@@ -160,7 +160,7 @@ impl Interpreter {
         (lacks_call && options.nudge.is_on() && !self.nudged).then_some(FollowUpReason::NoCall)
     }
 
-    fn commit(&mut self, parser: Parser, pieces: Vec<crate::parse::Piece>, out: &mut Vec<TurnEvent>) {
+    fn commit(&mut self, parser: Parser, pieces: Vec<crate::parse::ParsedPiece>, out: &mut Vec<TurnEvent>) {
         self.parser = parser;
         self.pieces = pieces;
         self.emit_pieces(out);

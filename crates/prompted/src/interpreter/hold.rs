@@ -3,8 +3,8 @@
 
 use toolgate_model::{Delivery, TurnEvent};
 
-use super::{Interpreter, OpenBlock};
-use crate::fault::Fault;
+use super::{Interpreter, OutputBlock};
+use crate::fault::CallFault;
 use crate::parse::Parser;
 
 /// The maximum size of held events; a longer answer is sent as it is.
@@ -17,7 +17,7 @@ pub(super) struct Hold {
     events: Vec<TurnEvent>,
     bytes: usize,
     /// The interpreter's state when the hold began.
-    open: OpenBlock,
+    open: OutputBlock,
     calls_started: usize,
 }
 
@@ -42,7 +42,7 @@ impl Interpreter {
             hold.events.push(event);
         }
         if hold.bytes > MAX_HOLD {
-            self.retries = 0;
+            self.retries_left = 0;
             self.mark_output(out);
             self.release_hold(out);
         }
@@ -50,7 +50,7 @@ impl Interpreter {
 
     /// Holds the whole reply if the client waits for all of it, so that a retry can replace it.
     pub(super) fn hold_whole_reply(&mut self, out: &[TurnEvent]) {
-        if self.plan.delivery == Delivery::Whole && self.retries > 0 {
+        if self.plan.delivery == Delivery::Whole && self.retries_left > 0 {
             self.begin_hold(HoldScope::WholeReply, out);
         }
     }
@@ -90,7 +90,7 @@ impl Interpreter {
     }
 
     /// The fault to report to the model, if a retry is possible.
-    pub(super) fn retry_fault(&self, trial: &Parser) -> Option<Fault> {
+    pub(super) fn retry_fault(&self, trial: &Parser) -> Option<CallFault> {
         let holds_whole_reply = self.hold.as_ref().is_some_and(|hold| hold.scope == HoldScope::WholeReply);
         let fault = trial.fault().filter(|_| self.may_retry())?;
         (holds_whole_reply || trial.calls() == 0).then(|| fault.clone())
@@ -98,7 +98,7 @@ impl Interpreter {
 
     fn may_retry(&self) -> bool {
         let unsent = self.calls_started == 0 || self.hold.is_some();
-        self.retries > 0 && unsent && self.answer.is_some()
+        self.retries_left > 0 && unsent && self.answer.is_some()
     }
 
     fn begin_hold(&mut self, scope: HoldScope, out: &[TurnEvent]) {

@@ -6,10 +6,10 @@ use toolgate_model::CallKind;
 
 use super::lex::{Element, Family, InputEnd, Lex, MAX_TAG, Spelling, StringMark, Tag, match_literal, tag};
 use super::start::{CallStart, CallTag, call_start, is_cut_start, match_trigger};
-use super::value::Value;
-use super::{MissingParameter, Parser, Piece, State, Step};
-use crate::fault::Fault;
-use crate::plan::{Slot, Slots, ToolMatch};
+use super::value::OpenValue;
+use super::{MissingParameter, ParsedPiece, Parser, State, Step};
+use crate::fault::CallFault;
+use crate::plan::{ParameterSlot, ParameterSlots, ToolMatch};
 use crate::recovery::{Recovery, Truncation};
 use crate::schema::{Parameter, ToolSpec};
 use crate::value::{ArgumentWriter, Markup};
@@ -22,11 +22,11 @@ const MAX_OPENING: usize = 1_024;
 
 /// A call that is being parsed.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct OpenCall {
     pub(super) tool: Arc<ToolSpec>,
     pub(super) family: Family,
     pub(super) spelling: Spelling,
-    pub(super) slots: Slots,
+    pub(super) slots: ParameterSlots,
     pub(super) writer: ArgumentWriter,
     /// Values that could not be parsed.
     pub(super) unreadable: Vec<MissingParameter>,
@@ -36,11 +36,11 @@ pub(crate) struct Call {
     raw_opening: String,
 }
 
-impl Call {
+impl OpenCall {
     pub(super) fn new(tool: Arc<ToolSpec>, family: Family, spelling: Spelling, raw_opening: String) -> Self {
         let kind = tool.kind;
         Self {
-            slots: Slots::new(Arc::clone(&tool)),
+            slots: ParameterSlots::new(Arc::clone(&tool)),
             tool,
             family,
             spelling,
@@ -58,7 +58,7 @@ impl Call {
 
 impl Parser {
     /// Expects a call.
-    pub(super) fn step_calls(&mut self, end: InputEnd, out: &mut Vec<Piece>) -> Step {
+    pub(super) fn step_calls(&mut self, end: InputEnd, out: &mut Vec<ParsedPiece>) -> Step {
         self.state = State::Calls;
         let rest = self.rest();
         let trimmed = rest.trim_start();
@@ -122,18 +122,18 @@ impl Parser {
         match_literal(text, SECTION_END, end).map(|()| SECTION_END.len())
     }
 
-    fn open_call(&mut self, opening: &CallTag, out: &mut Vec<Piece>) {
+    fn open_call(&mut self, opening: &CallTag, out: &mut Vec<ParsedPiece>) {
         let written = self.rest()[..opening.len].to_owned();
         self.consume(opening.len);
         let Some(tool) = self.resolve(&opening.name) else {
-            self.record_fault(Fault::WrongTool(opening.name.clone()));
+            self.record_fault(CallFault::WrongTool(opening.name.clone()));
             self.reject_call(&written, out);
             return;
         };
         if opening.family != Family::Invoke || opening.spelling != Spelling::Plain {
             self.recover(Recovery::ForeignSyntax);
         }
-        let call = Box::new(Call::new(tool, opening.family, opening.spelling, written));
+        let call = Box::new(OpenCall::new(tool, opening.family, opening.spelling, written));
         if opening.is_empty {
             self.complete(call, out);
         } else {
@@ -157,12 +157,12 @@ impl Parser {
 
     /// Emits a call as text. Nothing of it has been sent. The trigger is left out: if the client sent it back,
     /// the next prompt would need another one.
-    pub(super) fn reject_call(&mut self, raw_opening: &str, out: &mut Vec<Piece>) {
+    pub(super) fn reject_call(&mut self, raw_opening: &str, out: &mut Vec<ParsedPiece>) {
         if let Some(stage) = &mut self.stage {
             stage.is_rejected = true;
             return;
         }
-        out.push(Piece::InvalidCall);
+        out.push(ParsedPiece::InvalidCall);
         if std::mem::replace(&mut self.has_output, true) {
             // The newline before the trigger.
             super::push_text("\n", out);
@@ -173,7 +173,7 @@ impl Parser {
     }
 
     /// Expects a parameter or the end of the call.
-    pub(super) fn step_invoke(&mut self, mut call: Box<Call>, out: &mut Vec<Piece>) -> Step {
+    pub(super) fn step_invoke(&mut self, mut call: Box<OpenCall>, out: &mut Vec<ParsedPiece>) -> Step {
         if !self.skip_spaces(&mut call) {
             return self.unexpected_text(&call, out);
         }
@@ -208,7 +208,7 @@ impl Parser {
     }
 
     /// Skips whitespace; false if there is more than fits into a call that can still turn out to be text.
-    fn skip_spaces(&mut self, call: &mut Call) -> bool {
+    fn skip_spaces(&mut self, call: &mut OpenCall) -> bool {
         let rest = self.rest();
         let spaces = rest.len() - rest.trim_start().len();
         if call.announced {
@@ -222,7 +222,7 @@ impl Parser {
         len == spaces
     }
 
-    fn invoke_tag(&mut self, mut call: Box<Call>, tag: &Tag<'_>, out: &mut Vec<Piece>) -> Step {
+    fn invoke_tag(&mut self, mut call: Box<OpenCall>, tag: &Tag<'_>, out: &mut Vec<ParsedPiece>) -> Step {
         if tag.spelling == Spelling::Unquoted {
             self.recover(Recovery::ForeignSyntax);
         }
@@ -241,7 +241,7 @@ impl Parser {
                     StringMark::String => Markup::String,
                     StringMark::Json => Markup::Json,
                 };
-                let value = Box::new(Value::new(parameter, name.to_string(), markup));
+                let value = Box::new(OpenValue::new(parameter, name.to_string(), markup));
                 self.announce(&mut call, out);
                 self.state = State::Value(call, value);
                 if tag.is_empty {
@@ -258,13 +258,13 @@ impl Parser {
                 self.recover(Recovery::MissingCallClose);
                 self.complete(call, out);
             }
-            Element::Open(name) if matches!(call.slots.slot(name), Slot::Free(_)) => {
+            Element::Open(name) if matches!(call.slots.slot(name), ParameterSlot::Free(_)) => {
                 let Some(parameter) = self.parameter(&mut call, name) else {
                     return self.unexpected_text(&call, out);
                 };
                 self.consume(tag.len);
                 self.recover(Recovery::NamedTag);
-                let value = Box::new(Value::new(parameter, (*name).to_owned(), Markup::Plain));
+                let value = Box::new(OpenValue::new(parameter, (*name).to_owned(), Markup::Plain));
                 self.announce(&mut call, out);
                 self.state = State::Value(call, value);
             }
@@ -278,23 +278,23 @@ impl Parser {
     }
 
     /// P25: the parameter that a name resolves to; `None` if it is already set, or if there are too many.
-    pub(super) fn parameter(&mut self, call: &mut Call, name: &str) -> Option<Parameter> {
+    pub(super) fn parameter(&mut self, call: &mut OpenCall, name: &str) -> Option<Parameter> {
         match call.slots.slot(name) {
-            Slot::Free(position) => Some(call.slots.take(position)),
-            Slot::Corrected(position) => {
+            ParameterSlot::Free(position) => Some(call.slots.take(position)),
+            ParameterSlot::Corrected(position) => {
                 self.recover(Recovery::ParameterRenamed);
                 Some(call.slots.take(position))
             }
-            Slot::Unknown if call.tool.kind == CallKind::Custom => None,
-            Slot::Unknown => Some(call.slots.take_unknown(name)),
-            Slot::Taken | Slot::Excess => None,
+            ParameterSlot::Unknown if call.tool.kind == CallKind::Custom => None,
+            ParameterSlot::Unknown => Some(call.slots.take_unknown(name)),
+            ParameterSlot::Taken | ParameterSlot::Excess => None,
         }
     }
 
     /// Handles unexpected text between parameters. A call that was sent cannot be retracted, so it stays
     /// unfinished: skipping the text could silently lose an argument.
-    fn unexpected_text(&mut self, call: &Call, out: &mut Vec<Piece>) -> Step {
-        self.record_fault(Fault::UnexpectedText);
+    fn unexpected_text(&mut self, call: &OpenCall, out: &mut Vec<ParsedPiece>) -> Step {
+        self.record_fault(CallFault::UnexpectedText);
         if call.announced || self.stage.is_some() {
             self.cut(Truncation::Malformed, out);
         } else {
@@ -304,26 +304,26 @@ impl Parser {
     }
 
     /// Leaves the open call unfinished (P28).
-    pub(super) fn cut(&mut self, truncation: Truncation, out: &mut Vec<Piece>) {
+    pub(super) fn cut(&mut self, truncation: Truncation, out: &mut Vec<ParsedPiece>) {
         if let Some(stage) = &mut self.stage {
             stage.is_rejected = true;
         } else {
-            self.emit(Piece::CallCut, out);
+            self.emit(ParsedPiece::CallCut, out);
         }
         match truncation {
-            Truncation::Malformed => self.record_fault(Fault::UnexpectedText),
-            Truncation::TooLarge => self.record_fault(Fault::TooLarge),
+            Truncation::Malformed => self.record_fault(CallFault::UnexpectedText),
+            Truncation::TooLarge => self.record_fault(CallFault::TooLarge),
             Truncation::BeforeCall | Truncation::InsideCall => {}
         }
         self.truncation = Some(truncation);
         self.state = State::Tail;
     }
 
-    pub(super) fn announce(&mut self, call: &mut Call, out: &mut Vec<Piece>) {
+    pub(super) fn announce(&mut self, call: &mut OpenCall, out: &mut Vec<ParsedPiece>) {
         if !call.announced {
             call.announced = true;
             call.raw_opening = String::new();
-            self.emit(Piece::CallStarted(call.tool.name.clone(), call.tool.kind), out);
+            self.emit(ParsedPiece::CallStarted(call.tool.name.clone(), call.tool.kind), out);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use toolgate_model::Parallel;
 
-use super::call::Call;
+use super::call::OpenCall;
 use super::lex::InputEnd;
-use super::{MissingParameter, Parser, Piece, State};
+use super::{MissingParameter, ParsedPiece, Parser, State};
 use crate::options::Repair;
 use crate::recovery::Recovery;
 use crate::schema::Parameter;
@@ -12,7 +12,7 @@ use crate::value::{CloseKind, CloseOutcome, Encoder, Markup, coerce, escape};
 
 impl Parser {
     /// Handles the outcome of a value.
-    pub(super) fn value_closed(&mut self, call: &mut Call, parameter: Parameter, closed: CloseOutcome) {
+    pub(super) fn value_closed(&mut self, call: &mut OpenCall, parameter: Parameter, closed: CloseOutcome) {
         match closed {
             CloseOutcome::Written => {}
             CloseOutcome::Recovered(recovery) => self.recover(recovery),
@@ -26,7 +26,7 @@ impl Parser {
     }
 
     /// Handles the end of a call. P26: requests the values it lacks, if that is enabled.
-    pub(super) fn complete(&mut self, mut call: Box<Call>, out: &mut Vec<Piece>) {
+    pub(super) fn complete(&mut self, mut call: Box<OpenCall>, out: &mut Vec<ParsedPiece>) {
         self.announce(&mut call, out);
         let mut missing = std::mem::take(&mut call.unreadable);
         if self.rules.options.repair == Repair::Append && self.stage.is_none() {
@@ -41,7 +41,7 @@ impl Parser {
     }
 
     /// Appends the value that the model supplied; a value that cannot be parsed counts as declined.
-    pub(crate) fn supply_value(&mut self, text: &str, out: &mut Vec<Piece>) {
+    pub(crate) fn supply_value(&mut self, text: &str, out: &mut Vec<ParsedPiece>) {
         let state = std::mem::replace(&mut self.state, State::Tail);
         let State::Paused(mut call, mut missing) = state else {
             self.state = state;
@@ -54,7 +54,7 @@ impl Parser {
         encoder.push(text, &mut call.writer, &mut json);
         match encoder.close(CloseKind::Implicit, &mut call.writer, &mut json) {
             CloseOutcome::Written | CloseOutcome::Recovered(_) => {
-                self.emit(Piece::Arguments(json), out);
+                self.emit(ParsedPiece::Arguments(json), out);
                 self.recover(Recovery::ValueSupplied);
             }
             CloseOutcome::Unreadable(_) => self.decline_value(&mut call, &supplied, out),
@@ -68,7 +68,7 @@ impl Parser {
     }
 
     /// Completes the call without the missing values: the client's validator reports them.
-    pub(crate) fn decline_values(&mut self, out: &mut Vec<Piece>) {
+    pub(crate) fn decline_values(&mut self, out: &mut Vec<ParsedPiece>) {
         let state = std::mem::replace(&mut self.state, State::Tail);
         let State::Paused(call, missing) = state else {
             self.state = state;
@@ -77,14 +77,19 @@ impl Parser {
         self.close_call(call, missing, out);
     }
 
-    fn close_call(&mut self, mut call: Box<Call>, missing: Vec<MissingParameter>, out: &mut Vec<Piece>) {
+    fn close_call(
+        &mut self,
+        mut call: Box<OpenCall>,
+        missing: Vec<MissingParameter>,
+        out: &mut Vec<ParsedPiece>,
+    ) {
         for missing in missing {
             self.decline_value(&mut call, &missing, out);
         }
         let mut json = String::new();
         call.writer.end(&mut json);
-        self.emit(Piece::Arguments(json), out);
-        self.emit(Piece::CallFinished, out);
+        self.emit(ParsedPiece::Arguments(json), out);
+        self.emit(ParsedPiece::CallFinished, out);
         self.calls += 1;
         self.commit_stage(out);
         self.state = match self.rules.parallel {
@@ -95,7 +100,7 @@ impl Parser {
 
     /// Forwards a value that matches no allowed type, for the client to reject. A value that was never written
     /// is left out.
-    fn decline_value(&mut self, call: &mut Call, missing: &MissingParameter, out: &mut Vec<Piece>) {
+    fn decline_value(&mut self, call: &mut OpenCall, missing: &MissingParameter, out: &mut Vec<ParsedPiece>) {
         let Some(written) = &missing.written else { return };
         let mut value = String::new();
         match coerce::valid_json(written.trim()) {
@@ -104,7 +109,7 @@ impl Parser {
         }
         let mut json = String::new();
         call.writer.member(&missing.parameter.name, &value, &mut json);
-        self.emit(Piece::Arguments(json), out);
+        self.emit(ParsedPiece::Arguments(json), out);
         self.recover(Recovery::UnreadableValue);
     }
 }

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::lex::InputEnd;
-use super::{Parser, Piece, State, push_text};
-use crate::fault::Fault;
+use super::{ParsedPiece, Parser, State, push_text};
+use crate::fault::CallFault;
 use crate::recovery::{Recovery, Truncation};
 
 impl Parser {
-    pub(super) fn finish_state(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
+    pub(super) fn finish_state(&mut self, end: InputEnd, out: &mut Vec<ParsedPiece>) {
         match std::mem::replace(&mut self.state, State::Tail) {
             State::Text | State::Think(_) => {
                 self.state = State::Inert;
@@ -45,13 +45,13 @@ impl Parser {
     }
 
     /// The answer ended where a call was expected, or inside its first tag.
-    fn finish_before_call(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
+    fn finish_before_call(&mut self, end: InputEnd, out: &mut Vec<ParsedPiece>) {
         // A model that stopped inside a tag by itself gets a retry, unless earlier calls would then be
         // repeated.
         let begun = self.rest().trim_start();
         let is_trigger = self.rules.trigger.as_deref().is_some_and(|trigger| trigger.starts_with(begun));
         if end == InputEnd::Clean && self.calls == 0 && !is_trigger {
-            self.record_fault(Fault::MalformedTag);
+            self.record_fault(CallFault::MalformedTag);
         }
         self.consume(self.rest().len());
         if self.calls == self.calls_at_trigger {
@@ -60,18 +60,18 @@ impl Parser {
         self.truncation = Some(Truncation::BeforeCall);
     }
 
-    fn finish_cut_call(&mut self, out: &mut Vec<Piece>) {
+    fn finish_cut_call(&mut self, out: &mut Vec<ParsedPiece>) {
         self.consume(self.rest().len());
         if self.stage.is_some() {
             self.emit_stage_as_text(out);
         } else {
-            self.emit(Piece::CallCut, out);
+            self.emit(ParsedPiece::CallCut, out);
         }
         self.truncation = Some(Truncation::InsideCall);
     }
 
     /// P5: runs the call in a code fence that ends the answer.
-    fn finish_fence(&mut self, buffered: &str, end: InputEnd, out: &mut Vec<Piece>) {
+    fn finish_fence(&mut self, buffered: &str, end: InputEnd, out: &mut Vec<ParsedPiece>) {
         let trimmed = buffered.trim_start();
         let content = trimmed.split_once('\n').map_or("", |(_, content)| content);
         if end != InputEnd::Clean || !self.promote(content, Recovery::CallInFence, out) {
@@ -81,7 +81,7 @@ impl Parser {
     }
 
     /// P3: runs the call at the end of an answer that consists of reasoning only.
-    fn finish_reasoning(&mut self, end: InputEnd, out: &mut Vec<Piece>) {
+    fn finish_reasoning(&mut self, end: InputEnd, out: &mut Vec<ParsedPiece>) {
         let Some(reasoning) =
             self.reasoning_text.take().filter(|_| end == InputEnd::Clean && !self.has_output)
         else {
@@ -97,7 +97,7 @@ impl Parser {
     }
 
     /// Runs the calls in a text that contains nothing else: no prose before, between or after them.
-    fn promote(&mut self, text: &str, recovery: Recovery, out: &mut Vec<Piece>) -> bool {
+    fn promote(&mut self, text: &str, recovery: Recovery, out: &mut Vec<ParsedPiece>) -> bool {
         let mut reader = Self::new(Arc::clone(&self.rules));
         reader.state = State::Text;
         let mut pieces = Vec::new();
@@ -108,9 +108,9 @@ impl Parser {
             reader.finish(InputEnd::Clean, &mut pieces);
         }
         let only_calls = pieces.iter().all(|piece| match piece {
-            Piece::Text(text) | Piece::Reasoning(text) => text.trim().is_empty(),
-            Piece::CallStarted(..) | Piece::Arguments(_) | Piece::CallFinished => true,
-            Piece::CallCut | Piece::InvalidCall => false,
+            ParsedPiece::Text(text) | ParsedPiece::Reasoning(text) => text.trim().is_empty(),
+            ParsedPiece::CallStarted(..) | ParsedPiece::Arguments(_) | ParsedPiece::CallFinished => true,
+            ParsedPiece::CallCut | ParsedPiece::InvalidCall => false,
         });
         let whole = reader.truncation.is_none()
             && reader.calls > 0
@@ -119,7 +119,7 @@ impl Parser {
         if !only_calls || !whole {
             return false;
         }
-        pieces.retain(|piece| !matches!(piece, Piece::Text(_) | Piece::Reasoning(_)));
+        pieces.retain(|piece| !matches!(piece, ParsedPiece::Text(_) | ParsedPiece::Reasoning(_)));
         out.append(&mut pieces);
         self.recover(recovery);
         for recovery in reader.recoveries {

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::call::Call;
+use super::call::OpenCall;
 use super::lex::{Family, Spelling};
-use super::{Parser, Piece, State, Step};
-use crate::fault::Fault;
+use super::{ParsedPiece, Parser, State, Step};
+use crate::fault::CallFault;
 use crate::recovery::{Recovery, Truncation};
 use crate::schema::Parameter;
 use crate::value::{CloseKind, CloseOutcome, Encoder, MAX_BUFFERED_VALUE, Markup, coerce, repair};
@@ -43,7 +43,7 @@ impl Parser {
         self.state = State::Json(Box::new(call));
     }
 
-    pub(super) fn step_json(&mut self, mut call: Box<JsonCall>, out: &mut Vec<Piece>) -> Step {
+    pub(super) fn step_json(&mut self, mut call: Box<JsonCall>, out: &mut Vec<ParsedPiece>) -> Step {
         let rest = self.rest();
         let spaces = if call.text.is_empty() { rest.len() - rest.trim_start().len() } else { 0 };
         let body = &rest[spaces..];
@@ -58,7 +58,7 @@ impl Parser {
             call.text.push_str(body);
             self.consume(len);
             if call.text.len() > MAX_BUFFERED_VALUE {
-                self.record_fault(Fault::TooLarge);
+                self.record_fault(CallFault::TooLarge);
                 self.truncation = Some(Truncation::TooLarge);
                 self.state = State::Tail;
             } else {
@@ -73,7 +73,7 @@ impl Parser {
         if let Some(calls) = read {
             self.json_calls(calls, &written, out);
         } else {
-            self.record_fault(Fault::InvalidJson);
+            self.record_fault(CallFault::InvalidJson);
             self.reject_call(&written, out);
         }
         Step::Again
@@ -94,15 +94,15 @@ impl Parser {
         }
     }
 
-    fn json_calls(&mut self, calls: Vec<(String, Members)>, written: &str, out: &mut Vec<Piece>) {
+    fn json_calls(&mut self, calls: Vec<(String, Members)>, written: &str, out: &mut Vec<ParsedPiece>) {
         let last = calls.len().saturating_sub(1);
         for (index, (name, members)) in calls.into_iter().enumerate() {
             let Some(tool) = self.resolve(&name) else {
-                self.record_fault(Fault::WrongTool(name));
+                self.record_fault(CallFault::WrongTool(name));
                 self.reject_call(written, out);
                 return;
             };
-            let mut call = Box::new(Call::new(tool, Family::Invoke, Spelling::Plain, String::new()));
+            let mut call = Box::new(OpenCall::new(tool, Family::Invoke, Spelling::Plain, String::new()));
             self.announce(&mut call, out);
             for (key, value) in members {
                 // A member that matches no parameter must not be lost silently.
@@ -124,7 +124,13 @@ impl Parser {
         }
     }
 
-    fn json_member(&mut self, call: &mut Call, parameter: Parameter, value: &str, out: &mut Vec<Piece>) {
+    fn json_member(
+        &mut self,
+        call: &mut OpenCall,
+        parameter: Parameter,
+        value: &str,
+        out: &mut Vec<ParsedPiece>,
+    ) {
         let mut json = String::new();
         let string = serde_json::from_str::<String>(value).ok();
         let is_listed =
@@ -145,7 +151,7 @@ impl Parser {
                 encoder.close(CloseKind::Tag, &mut call.writer, &mut json)
             }
         };
-        self.emit(Piece::Arguments(json), out);
+        self.emit(ParsedPiece::Arguments(json), out);
         self.value_closed(call, parameter, closed);
     }
 }

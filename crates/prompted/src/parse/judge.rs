@@ -5,7 +5,7 @@
 
 use super::lex::{Element, Family, InputEnd, Lex, Spelling, Tag, match_literal, tag, tag_or_escaped};
 use super::start::match_trigger;
-use crate::plan::{Rules, Slot, Slots};
+use crate::plan::{ParameterSlot, ParameterSlots, ParseRules};
 use crate::recovery::Recovery;
 use crate::value::CloseKind;
 
@@ -35,8 +35,8 @@ pub(crate) enum Level {
 
 /// The state of a value when the parser reaches a `<` in it.
 pub(crate) struct ValueContext<'s> {
-    pub(crate) rules: &'s Rules,
-    pub(crate) slots: &'s Slots,
+    pub(crate) rules: &'s ParseRules,
+    pub(crate) slots: &'s ParameterSlots,
     pub(crate) family: Family,
     /// The open parameter's name as the model wrote it.
     pub(crate) parameter: &'s str,
@@ -51,7 +51,7 @@ pub(crate) struct ValueContext<'s> {
 
 /// What a `<` inside a value is.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum TagVerdict {
     Wait,
     /// This many bytes belong to the value.
     Data(usize, NestingChange),
@@ -61,7 +61,7 @@ pub(crate) enum Verdict {
     Broken,
 }
 
-impl Verdict {
+impl TagVerdict {
     fn implicit_close(recovery: Recovery) -> Self {
         Self::Close(ValueClose { len: 0, kind: CloseKind::Implicit, recovery: Some(recovery) })
     }
@@ -104,21 +104,21 @@ enum Follower {
 
 impl ValueContext<'_> {
     /// Decides on the `<` at the start of `rest`.
-    pub(crate) fn judge(&self, rest: &str, end: InputEnd) -> Verdict {
+    pub(crate) fn judge(&self, rest: &str, end: InputEnd) -> TagVerdict {
         let (visible, end) = lookahead(rest, end);
         let tag = match tag_or_escaped(visible, end) {
-            Lex::Wait => return Verdict::Wait,
+            Lex::Wait => return TagVerdict::Wait,
             Lex::Absent if is_misspelled_tag(visible) => {
-                return Verdict::Data(first_char(visible), NestingChange::StrayClose);
+                return TagVerdict::Data(first_char(visible), NestingChange::StrayClose);
             }
-            Lex::Absent => return Verdict::Data(first_char(visible), NestingChange::Keep),
+            Lex::Absent => return TagVerdict::Data(first_char(visible), NestingChange::Keep),
             Lex::Found(tag) => tag,
         };
         match &tag.element {
             Element::ParameterClose => self.value_close(visible, &tag, end),
             Element::Close(name) if *name == self.parameter => self.value_close(visible, &tag, end),
             Element::Open(_) | Element::Close(_) | Element::Other if is_misspelled_tag(visible) => {
-                Verdict::Data(tag.len, NestingChange::StrayClose)
+                TagVerdict::Data(tag.len, NestingChange::StrayClose)
             }
             Element::CallClose(family) if *family == self.family => self.call_close(visible, &tag, end),
             Element::CallOpen(family, _) if *family == self.family => self.call_open(visible, &tag, end),
@@ -127,15 +127,15 @@ impl ValueContext<'_> {
             | Element::CallOpen(..)
             | Element::Open(_)
             | Element::Close(_)
-            | Element::Other => Verdict::Data(tag.len, NestingChange::Keep),
+            | Element::Other => TagVerdict::Data(tag.len, NestingChange::Keep),
         }
     }
 
     /// P8, P10, P11: a closing tag of a parameter.
-    fn value_close(&self, visible: &str, first: &Tag<'_>, end: InputEnd) -> Verdict {
+    fn value_close(&self, visible: &str, first: &Tag<'_>, end: InputEnd) -> TagVerdict {
         let balances = self.nest.last().map(|nested| nested.level) == Some(Level::Parameter)
             && first.element == Element::ParameterClose;
-        let data = Verdict::Data(
+        let data = TagVerdict::Data(
             first.len,
             if balances { NestingChange::PopParameter } else { NestingChange::StrayClose },
         );
@@ -161,11 +161,11 @@ impl ValueContext<'_> {
             }
         };
         let follower = match follower {
-            Lex::Wait => return Verdict::Wait,
+            Lex::Wait => return TagVerdict::Wait,
             Lex::Absent if balances => return data,
             Lex::Absent => match misspelled_tag_follows(visible, run, end) {
-                Lex::Found(()) => return Verdict::Broken,
-                Lex::Wait => return Verdict::Wait,
+                Lex::Found(()) => return TagVerdict::Broken,
+                Lex::Wait => return TagVerdict::Wait,
                 Lex::Absent => return data,
             },
             Lex::Found(follower) => follower,
@@ -184,7 +184,7 @@ impl ValueContext<'_> {
             return data;
         }
         // Recoveries after the call are recorded when the call itself is parsed.
-        Verdict::Close(ValueClose { len: run, kind: CloseKind::Tag, recovery })
+        TagVerdict::Close(ValueClose { len: run, kind: CloseKind::Tag, recovery })
     }
 
     fn is_value_close(&self, tag: &Tag<'_>) -> bool {
@@ -202,10 +202,12 @@ impl ValueContext<'_> {
     fn follower(&self, visible: &str, at: usize, next: &Tag<'_>, end: InputEnd) -> Lex<Follower> {
         match &next.element {
             Element::ParameterOpen(name, _) => match self.slots.slot(name) {
-                Slot::Free(_) => Lex::Found(Follower::KnownParameter),
+                ParameterSlot::Free(_) => Lex::Found(Follower::KnownParameter),
                 // A parameter beyond the limit ends the value and then the call.
-                Slot::Corrected(_) | Slot::Unknown | Slot::Excess => Lex::Found(Follower::OtherParameter),
-                Slot::Taken => Lex::Absent,
+                ParameterSlot::Corrected(_) | ParameterSlot::Unknown | ParameterSlot::Excess => {
+                    Lex::Found(Follower::OtherParameter)
+                }
+                ParameterSlot::Taken => Lex::Absent,
             },
             Element::CallClose(family) if *family == self.family => {
                 self.after_call(visible, at + next.len, end)
@@ -252,20 +254,20 @@ impl ValueContext<'_> {
     }
 
     /// P7: a value that only the closing tag of the call ends.
-    fn call_close(&self, visible: &str, tag: &Tag<'_>, end: InputEnd) -> Verdict {
+    fn call_close(&self, visible: &str, tag: &Tag<'_>, end: InputEnd) -> TagVerdict {
         let balances = self.has_open_call();
         let data =
-            Verdict::Data(tag.len, if balances { NestingChange::PopCall } else { NestingChange::Keep });
+            TagVerdict::Data(tag.len, if balances { NestingChange::PopCall } else { NestingChange::Keep });
         let inside_example = balances && !self.has_only_escaped_examples();
         if inside_example || !self.at_line_start || (self.rules.is_strict() && !self.saw_stray_close) {
             return data;
         }
         match self.after_call(visible, tag.len, end) {
-            Lex::Wait => Verdict::Wait,
-            Lex::Found(Follower::Structure) if self.saw_stray_close => Verdict::Broken,
-            Lex::Found(Follower::Structure) => Verdict::implicit_close(Recovery::MissingValueClose),
+            Lex::Wait => TagVerdict::Wait,
+            Lex::Found(Follower::Structure) if self.saw_stray_close => TagVerdict::Broken,
+            Lex::Found(Follower::Structure) => TagVerdict::implicit_close(Recovery::MissingValueClose),
             Lex::Found(Follower::Loose) if !self.saw_stray_close && is_wrapper_close(visible, tag.len) => {
-                Verdict::implicit_close(Recovery::MissingValueClose)
+                TagVerdict::implicit_close(Recovery::MissingValueClose)
             }
             Lex::Found(_) | Lex::Absent => data,
         }
@@ -273,16 +275,16 @@ impl ValueContext<'_> {
 
     /// An opening tag of a call inside a value starts an example if a call follows; otherwise it is only
     /// mentioned.
-    fn call_open(&self, visible: &str, opening: &Tag<'_>, end: InputEnd) -> Verdict {
-        let mention = Verdict::Data(opening.len, NestingChange::Keep);
+    fn call_open(&self, visible: &str, opening: &Tag<'_>, end: InputEnd) -> TagVerdict {
+        let mention = TagVerdict::Data(opening.len, NestingChange::Keep);
         // In source code, a newline may be written as an escape.
         let rest = visible[opening.len..].trim_start();
         let rest = rest.strip_prefix("\\n").unwrap_or(rest).trim_start();
         if rest == "\\" && end == InputEnd::More {
-            return Verdict::Wait;
+            return TagVerdict::Wait;
         }
         match tag_or_escaped(rest, end) {
-            Lex::Wait => Verdict::Wait,
+            Lex::Wait => TagVerdict::Wait,
             Lex::Found(Tag { element: Element::ParameterOpen(..) | Element::CallClose(_), .. }) => {
                 self.push(opening, Level::Call)
             }
@@ -291,22 +293,23 @@ impl ValueContext<'_> {
     }
 
     /// P9: a value that only the next parameter's opening tag ends.
-    fn parameter_open(&self, tag: &Tag<'_>, name: &str) -> Verdict {
-        let is_next = self.has_only_escaped_examples() && matches!(self.slots.slot(name), Slot::Free(_));
+    fn parameter_open(&self, tag: &Tag<'_>, name: &str) -> TagVerdict {
+        let is_next =
+            self.has_only_escaped_examples() && matches!(self.slots.slot(name), ParameterSlot::Free(_));
         let is_next = is_next && tag.spelling != Spelling::Escaped;
         if !is_next || !self.at_line_start || (self.rules.is_strict() && !self.saw_stray_close) {
             return self.push(tag, Level::Parameter);
         }
         if self.saw_stray_close {
-            return Verdict::Broken;
+            return TagVerdict::Broken;
         }
-        Verdict::implicit_close(Recovery::ImplicitClose)
+        TagVerdict::implicit_close(Recovery::ImplicitClose)
     }
 
-    fn push(&self, tag: &Tag<'_>, level: Level) -> Verdict {
+    fn push(&self, tag: &Tag<'_>, level: Level) -> TagVerdict {
         let nested = Nested { level, escaped: tag.spelling == Spelling::Escaped };
         let fits = self.nest.len() < MAX_NEST && !tag.is_empty;
-        Verdict::Data(tag.len, if fits { NestingChange::Push(nested) } else { NestingChange::Keep })
+        TagVerdict::Data(tag.len, if fits { NestingChange::Push(nested) } else { NestingChange::Keep })
     }
 
     /// True if every open example is in a string literal of source code.

@@ -111,8 +111,8 @@ pub(crate) fn tag_or_escaped(text: &str, end: InputEnd) -> Lex<Tag<'_>> {
     let end = if visible.len() < text.len() || visible.len() == MAX_TAG { InputEnd::Limit } else { end };
     match read(visible) {
         Ok(tag) => Lex::Found(tag),
-        Err(Stop::Short) if end == InputEnd::More => Lex::Wait,
-        Err(Stop::NoTag | Stop::Short) => Lex::Absent,
+        Err(LexError::Short) if end == InputEnd::More => Lex::Wait,
+        Err(LexError::NoTag | LexError::Short) => Lex::Absent,
     }
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn match_literal(text: &str, literal: &str, end: InputEnd) -> Lex<()>
     }
 }
 
-enum Stop {
+enum LexError {
     NoTag,
     /// The text ended inside a possible tag.
     Short,
@@ -138,11 +138,11 @@ struct Cursor<'t> {
     at: usize,
 }
 
-fn read(text: &str) -> Result<Tag<'_>, Stop> {
+fn read(text: &str) -> Result<Tag<'_>, LexError> {
     let mut cursor = Cursor { text, at: 0 };
     let opening = cursor.next_char()?;
     if !OPENING.contains(&opening) {
-        return Err(Stop::NoTag);
+        return Err(LexError::NoTag);
     }
     let closes = matches!(cursor.peek()?, '/' | '／');
     if closes {
@@ -204,40 +204,40 @@ impl<'t> Cursor<'t> {
         &self.text[self.at..]
     }
 
-    fn peek(&self) -> Result<char, Stop> {
-        self.rest().chars().next().ok_or(Stop::Short)
+    fn peek(&self) -> Result<char, LexError> {
+        self.rest().chars().next().ok_or(LexError::Short)
     }
 
-    fn next_char(&mut self) -> Result<char, Stop> {
+    fn next_char(&mut self) -> Result<char, LexError> {
         let character = self.peek()?;
         self.at += character.len_utf8();
         Ok(character)
     }
 
-    fn dsml(&mut self) -> Result<(), Stop> {
+    fn dsml(&mut self) -> Result<(), LexError> {
         for mark in DSML {
             match match_literal(self.rest(), mark, InputEnd::More) {
                 Lex::Found(()) => {
                     self.at += mark.len();
                     return Ok(());
                 }
-                Lex::Wait => return Err(Stop::Short),
+                Lex::Wait => return Err(LexError::Short),
                 Lex::Absent => {}
             }
         }
-        Err(Stop::NoTag)
+        Err(LexError::NoTag)
     }
 
-    fn name(&mut self) -> Result<&'t str, Stop> {
+    fn name(&mut self) -> Result<&'t str, LexError> {
         let start = self.at;
         while matches!(self.peek()?, 'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '.') {
             self.next_char()?;
         }
-        if self.at == start { Err(Stop::NoTag) } else { Ok(&self.text[start..self.at]) }
+        if self.at == start { Err(LexError::NoTag) } else { Ok(&self.text[start..self.at]) }
     }
 
     /// Reads up to and including the closing bracket; true for an empty element.
-    fn attributes(&mut self, attributes: &mut Attributes<'t>) -> Result<bool, Stop> {
+    fn attributes(&mut self, attributes: &mut Attributes<'t>) -> Result<bool, LexError> {
         if self.peek()? == '=' {
             self.next_char()?;
             attributes.direct = Some(self.direct_value()?);
@@ -251,12 +251,12 @@ impl<'t> Cursor<'t> {
                     return Ok(true);
                 }
                 character if spaced && character.is_ascii_alphabetic() => self.attribute(attributes)?,
-                _ => return Err(Stop::NoTag),
+                _ => return Err(LexError::NoTag),
             }
         }
     }
 
-    fn attribute(&mut self, attributes: &mut Attributes<'t>) -> Result<(), Stop> {
+    fn attribute(&mut self, attributes: &mut Attributes<'t>) -> Result<(), LexError> {
         let start = self.at - 1;
         while matches!(self.peek()?, 'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-') {
             self.next_char()?;
@@ -264,7 +264,7 @@ impl<'t> Cursor<'t> {
         let key = &self.text[start..self.at];
         self.spaces()?;
         if self.next_char()? != '=' {
-            return Err(Stop::NoTag);
+            return Err(LexError::NoTag);
         }
         self.spaces()?;
         let value = if matches!(self.peek()?, '"' | '\'') {
@@ -285,29 +285,29 @@ impl<'t> Cursor<'t> {
         Ok(())
     }
 
-    fn quoted(&mut self) -> Result<&'t str, Stop> {
+    fn quoted(&mut self) -> Result<&'t str, LexError> {
         let quote = self.next_char()?;
         if !matches!(quote, '"' | '\'') {
-            return Err(Stop::NoTag);
+            return Err(LexError::NoTag);
         }
         let start = self.at;
         loop {
             match self.next_char()? {
-                '\n' | '<' => return Err(Stop::NoTag),
+                '\n' | '<' => return Err(LexError::NoTag),
                 character if character == quote => return Ok(&self.text[start..self.at - 1]),
                 _ => {}
             }
         }
     }
 
-    fn escaped_value(&mut self) -> Result<&'t str, Stop> {
+    fn escaped_value(&mut self) -> Result<&'t str, LexError> {
         self.next_char()?;
         let value = self.quoted()?;
-        value.strip_suffix('\\').ok_or(Stop::NoTag)
+        value.strip_suffix('\\').ok_or(LexError::NoTag)
     }
 
     /// A name without quotes, or with one of the two quotes missing.
-    fn bare_value(&mut self) -> Result<&'t str, Stop> {
+    fn bare_value(&mut self) -> Result<&'t str, LexError> {
         let value = self.name()?;
         if matches!(self.peek()?, '"' | '\'') {
             self.next_char()?;
@@ -315,21 +315,21 @@ impl<'t> Cursor<'t> {
         Ok(value)
     }
 
-    fn direct_value(&mut self) -> Result<&'t str, Stop> {
+    fn direct_value(&mut self) -> Result<&'t str, LexError> {
         if matches!(self.peek()?, '"' | '\'') {
             return self.quoted();
         }
         let start = self.at;
         while !CLOSING.contains(&self.peek()?) {
             if matches!(self.next_char()?, '\n' | '<') {
-                return Err(Stop::NoTag);
+                return Err(LexError::NoTag);
             }
         }
         let value = self.text[start..self.at].trim();
-        if value.is_empty() { Err(Stop::NoTag) } else { Ok(value) }
+        if value.is_empty() { Err(LexError::NoTag) } else { Ok(value) }
     }
 
-    fn spaces(&mut self) -> Result<bool, Stop> {
+    fn spaces(&mut self) -> Result<bool, LexError> {
         let start = self.at;
         while matches!(self.peek()?, ' ' | '\t') {
             self.next_char()?;

@@ -2,7 +2,7 @@
 
 use super::judge::{WRAPPERS, lookahead};
 use super::lex::{DSML, Element, Family, InputEnd, Lex, OPENING, Spelling, match_literal, tag};
-use crate::plan::Rules;
+use crate::plan::ParseRules;
 
 /// The start of a call, or something that may precede it.
 #[derive(Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub(crate) struct CallTag {
 }
 
 /// Recognises the start of a call in a text that does not start with whitespace.
-pub(crate) fn call_start(rest: &str, rules: &Rules, end: InputEnd) -> Lex<CallStart> {
+pub(crate) fn call_start(rest: &str, rules: &ParseRules, end: InputEnd) -> Lex<CallStart> {
     let (visible, end) = lookahead(rest, end);
     match match_trigger(visible, rules, end) {
         Lex::Found(len) => return Lex::Found(CallStart::Trigger(len)),
@@ -49,7 +49,7 @@ pub(crate) fn call_start(rest: &str, rules: &Rules, end: InputEnd) -> Lex<CallSt
 }
 
 /// The trigger at the start of a text, by its length.
-pub(crate) fn match_trigger(text: &str, rules: &Rules, end: InputEnd) -> Lex<usize> {
+pub(crate) fn match_trigger(text: &str, rules: &ParseRules, end: InputEnd) -> Lex<usize> {
     let Some(trigger) = &rules.trigger else { return Lex::Absent };
     match_literal(text, trigger, end).map(|()| trigger.len())
 }
@@ -144,7 +144,7 @@ impl<'t> Scan<'t> {
 
 /// Whether a finished answer ended inside the start of a call (P28). If the model was cut off, any unfinished
 /// tag may have become a call; if it stopped by itself, only one that starts like a call.
-pub(crate) fn is_cut_start(rest: &str, rules: &Rules, end: InputEnd) -> bool {
+pub(crate) fn is_cut_start(rest: &str, rules: &ParseRules, end: InputEnd) -> bool {
     let undecided = call_start(rest, rules, InputEnd::More) == Lex::Wait;
     match end {
         InputEnd::More | InputEnd::Limit => false,
@@ -153,7 +153,7 @@ pub(crate) fn is_cut_start(rest: &str, rules: &Rules, end: InputEnd) -> bool {
     }
 }
 
-fn begins_like_call(rest: &str, rules: &Rules) -> bool {
+fn begins_like_call(rest: &str, rules: &ParseRules) -> bool {
     let trigger = rules.trigger.as_deref().is_some_and(|trigger| trigger.starts_with(rest));
     let Some(tag) = rest.strip_prefix(OPENING) else { return trigger || rest.starts_with(['{', '[']) };
     let name = DSML.iter().find_map(|mark| tag.strip_prefix(mark)).unwrap_or(tag);
@@ -198,7 +198,7 @@ pub(crate) enum AfterTrigger {
 }
 
 /// P4: a trigger starts calls if a call follows it, or if at least its line ends.
-pub(crate) fn after_trigger(rest: &str, rules: &Rules, end: InputEnd) -> AfterTrigger {
+pub(crate) fn after_trigger(rest: &str, rules: &ParseRules, end: InputEnd) -> AfterTrigger {
     let (visible, end) = lookahead(rest, end);
     let trimmed = visible.trim_start();
     let line_ended = visible[..visible.len() - trimmed.len()].contains('\n');

@@ -4,8 +4,8 @@
 use super::judge::is_misspelled_tag;
 use super::lex::{Element, InputEnd, Lex, match_literal, tag};
 use super::start::{AfterTrigger, CallStart, after_trigger, call_start, is_cut_start, match_trigger};
-use super::{MAX_STAGED, Parser, Piece, State, Step, push_text};
-use crate::fault::Fault;
+use super::{MAX_STAGED, ParsedPiece, Parser, State, Step, push_text};
+use crate::fault::CallFault;
 use crate::options::{AfterCalls, ReasoningTag};
 use crate::recovery::{Recovery, Truncation};
 use crate::trigger::TRIGGER_OPENING;
@@ -43,7 +43,7 @@ struct Fence {
 }
 
 /// What a line starts with.
-enum Line {
+enum LineStart {
     Wait,
     Plain,
     /// The length up to the end of the trigger, or up to a trigger or call that the end of the answer
@@ -59,7 +59,7 @@ enum Line {
 }
 
 impl Parser {
-    pub(super) fn step_text(&mut self, end: InputEnd, out: &mut Vec<Piece>) -> Step {
+    pub(super) fn step_text(&mut self, end: InputEnd, out: &mut Vec<ParsedPiece>) -> Step {
         self.state = State::Text;
         if self.prose.skip_spaces {
             let rest = self.rest();
@@ -84,26 +84,19 @@ impl Parser {
         self.enter_line(line, separator, out)
     }
 
-    fn enter_line(&mut self, line: Line, separator: usize, out: &mut Vec<Piece>) -> Step {
+    fn enter_line(&mut self, line: LineStart, separator: usize, out: &mut Vec<ParsedPiece>) -> Step {
         match line {
-            Line::Wait => return Step::Stop,
-            Line::Plain => {
-                self.text(separator, out);
-                self.prose.at_line_start = false;
-                // The next line of an empty line needs the same check.
-                return Step::Again;
-            }
-            Line::FenceOpen(fence) => {
+            LineStart::Wait => return Step::Stop,
+            LineStart::Plain => self.enter_plain_line(separator, out),
+            LineStart::FenceOpen(fence) => {
                 self.prose.fence = Some(fence);
-                self.text(separator, out);
-                self.prose.at_line_start = false;
+                self.enter_plain_line(separator, out);
             }
-            Line::FenceClose => {
+            LineStart::FenceClose => {
                 self.prose.fence = None;
-                self.text(separator, out);
-                self.prose.at_line_start = false;
+                self.enter_plain_line(separator, out);
             }
-            Line::Trigger(len) => {
+            LineStart::Trigger(len) => {
                 self.begin_stage();
                 self.consume(separator + len);
                 self.prose.seek = 0;
@@ -111,7 +104,7 @@ impl Parser {
                 self.calls_at_trigger = self.calls;
                 self.state = State::Calls;
             }
-            Line::Call(len) => {
+            LineStart::Call(len) => {
                 self.begin_stage();
                 self.consume(separator + len);
                 let recovery =
@@ -120,27 +113,32 @@ impl Parser {
                 self.calls_at_trigger = self.calls;
                 self.state = State::Calls;
             }
-            Line::Think(len, tag) => {
+            LineStart::Think(len, tag) => {
                 self.text(separator, out);
                 self.consume(len);
                 self.state = State::Think(tag.close);
             }
-            Line::FencedTrigger => {
+            LineStart::FencedTrigger => {
                 self.state = State::Fenced(String::new());
             }
         }
         Step::Again
     }
 
+    fn enter_plain_line(&mut self, separator: usize, out: &mut Vec<ParsedPiece>) {
+        self.text(separator, out);
+        self.prose.at_line_start = false;
+    }
+
     /// Classifies the line at the start of `rest`, which may be empty.
-    fn line(&self, rest: &str, end: InputEnd) -> Line {
+    fn line(&self, rest: &str, end: InputEnd) -> LineStart {
         let line = rest.trim_start_matches([' ', '\t']);
         let indent = rest.len() - line.len();
         if indent > MAX_INDENT || line.starts_with('\n') {
-            return Line::Plain;
+            return LineStart::Plain;
         }
         if line.is_empty() {
-            return if end == InputEnd::More { Line::Wait } else { Line::Plain };
+            return if end == InputEnd::More { LineStart::Wait } else { LineStart::Plain };
         }
         if let Some(fence) = self.prose.fence {
             return fence_close(line, fence, end);
@@ -153,20 +151,20 @@ impl Parser {
         }
         for tag in &self.rules.options.reasoning_tags {
             match match_literal(line, &tag.open, end) {
-                Lex::Found(()) => return Line::Think(indent + tag.open.len(), tag.clone()),
+                Lex::Found(()) => return LineStart::Think(indent + tag.open.len(), tag.clone()),
                 Lex::Wait => wait = true,
                 Lex::Absent => {}
             }
         }
         match self.bare_call(line, end) {
-            Lex::Found(()) => return Line::Call(indent),
+            Lex::Found(()) => return LineStart::Call(indent),
             Lex::Wait => wait = true,
             Lex::Absent => {}
         }
         if self.is_cut_line(line, end) {
-            return Line::Trigger(indent);
+            return LineStart::Trigger(indent);
         }
-        if wait { Line::Wait } else { self.fence_open(line, end) }
+        if wait { LineStart::Wait } else { self.fence_open(line, end) }
     }
 
     /// P28: true if the answer ended inside a trigger, or inside the first tag of the call after one.
@@ -179,11 +177,11 @@ impl Parser {
         announced || (line.len() >= TRIGGER_OPENING.len() && trigger.starts_with(line))
     }
 
-    fn trigger_line(&self, len: usize, after: &str, end: InputEnd) -> Line {
+    fn trigger_line(&self, len: usize, after: &str, end: InputEnd) -> LineStart {
         match after_trigger(after, &self.rules, end) {
-            AfterTrigger::Wait => Line::Wait,
-            AfterTrigger::Mention => Line::Plain,
-            AfterTrigger::Call => Line::Trigger(len),
+            AfterTrigger::Wait => LineStart::Wait,
+            AfterTrigger::Mention => LineStart::Plain,
+            AfterTrigger::Call => LineStart::Trigger(len),
         }
     }
 
@@ -216,21 +214,25 @@ impl Parser {
     }
 
     /// P5: whether the line opens a code fence.
-    fn fence_open(&self, line: &str, end: InputEnd) -> Line {
-        let Some(mark @ ('`' | '~')) = line.chars().next() else { return Line::Plain };
+    fn fence_open(&self, line: &str, end: InputEnd) -> LineStart {
+        let Some(mark @ ('`' | '~')) = line.chars().next() else { return LineStart::Plain };
         let run = line.len() - line.trim_start_matches(mark).len();
         if run == line.len() && end == InputEnd::More && run <= MAX_FENCE_LINE {
-            return Line::Wait;
+            return LineStart::Wait;
         }
         if run < 3 {
-            return Line::Plain;
+            return LineStart::Plain;
         }
-        let fence = Line::FenceOpen(Fence { mark, len: run });
+        let fence = LineStart::FenceOpen(Fence { mark, len: run });
         let Some(line_end) = line.find('\n').filter(|at| *at <= MAX_FENCE_LINE) else {
-            return if end == InputEnd::More && line.len() <= MAX_FENCE_LINE { Line::Wait } else { fence };
+            return if end == InputEnd::More && line.len() <= MAX_FENCE_LINE {
+                LineStart::Wait
+            } else {
+                fence
+            };
         };
         if mark == '`' && line[run..line_end].contains('`') {
-            return Line::Plain;
+            return LineStart::Plain;
         }
         if !self.fenced_calls_run() {
             return fence;
@@ -241,15 +243,15 @@ impl Parser {
             return fence;
         }
         if first.is_empty() {
-            return if end == InputEnd::More { Line::Wait } else { fence };
+            return if end == InputEnd::More { LineStart::Wait } else { fence };
         }
         match match_trigger(first, &self.rules, end) {
-            Lex::Wait => Line::Wait,
+            Lex::Wait => LineStart::Wait,
             Lex::Absent => fence,
             Lex::Found(len) => match after_trigger(&first[len..], &self.rules, end) {
-                AfterTrigger::Wait => Line::Wait,
+                AfterTrigger::Wait => LineStart::Wait,
                 AfterTrigger::Mention => fence,
-                AfterTrigger::Call => Line::FencedTrigger,
+                AfterTrigger::Call => LineStart::FencedTrigger,
             },
         }
     }
@@ -260,7 +262,7 @@ impl Parser {
     }
 
     /// Buffers everything until the answer ends: only then is it known whether the fence ends the answer.
-    pub(super) fn step_fenced(&mut self, mut buffered: String, out: &mut Vec<Piece>) -> Step {
+    pub(super) fn step_fenced(&mut self, mut buffered: String, out: &mut Vec<ParsedPiece>) -> Step {
         buffered.push_str(self.rest());
         self.consume(self.rest().len());
         if buffered.len() > MAX_STAGED {
@@ -274,7 +276,7 @@ impl Parser {
     }
 
     /// P2: calls inside reasoning do not run.
-    pub(super) fn step_think(&mut self, close: String, end: InputEnd, out: &mut Vec<Piece>) -> Step {
+    pub(super) fn step_think(&mut self, close: String, end: InputEnd, out: &mut Vec<ParsedPiece>) -> Step {
         let Some(at) = memchr::memchr(b'<', self.rest().as_bytes()) else {
             let len = self.rest().len();
             self.reasoning(len, out);
@@ -302,15 +304,15 @@ impl Parser {
         Step::Again
     }
 
-    fn reasoning(&mut self, len: usize, out: &mut Vec<Piece>) {
+    fn reasoning(&mut self, len: usize, out: &mut Vec<ParsedPiece>) {
         if len == 0 {
             return;
         }
         let text = self.buffer[self.position..self.position + len].to_owned();
         self.remember_reasoning(&text);
         match out.last_mut() {
-            Some(Piece::Reasoning(last)) => last.push_str(&text),
-            _ => out.push(Piece::Reasoning(text)),
+            Some(ParsedPiece::Reasoning(last)) => last.push_str(&text),
+            _ => out.push(ParsedPiece::Reasoning(text)),
         }
         self.position += len;
     }
@@ -326,12 +328,12 @@ impl Parser {
 
     /// Leaves the calls. P23: before the first call, prose is text, and the next call needs no second trigger.
     /// P27: after a call, prose is the tail.
-    pub(super) fn leave_calls(&mut self, spaces: usize, out: &mut Vec<Piece>) -> Step {
+    pub(super) fn leave_calls(&mut self, spaces: usize, out: &mut Vec<ParsedPiece>) -> Step {
         if self.calls == self.calls_at_trigger {
             self.consume(spaces);
             if is_misspelled_tag(self.rest()) {
                 // The first tag of the call is misspelled: the call and everything after it is text.
-                self.record_fault(Fault::MalformedTag);
+                self.record_fault(CallFault::MalformedTag);
                 self.reject_call("", out);
                 return Step::Again;
             }
@@ -366,23 +368,23 @@ impl Parser {
     }
 }
 
-fn fence_close(line: &str, fence: Fence, end: InputEnd) -> Line {
+fn fence_close(line: &str, fence: Fence, end: InputEnd) -> LineStart {
     let rest = line.trim_start_matches(fence.mark);
     let run = line.len() - rest.len();
     if run == line.len() && end == InputEnd::More && run <= MAX_FENCE_LINE {
-        return Line::Wait;
+        return LineStart::Wait;
     }
     if run < fence.len {
-        return Line::Plain;
+        return LineStart::Plain;
     }
     let after = rest.trim_start_matches([' ', '\t', '\r']);
     if rest.len() - after.len() > MAX_INDENT {
-        return Line::Plain;
+        return LineStart::Plain;
     }
     match after.chars().next() {
-        Some('\n') => Line::FenceClose,
-        Some(_) => Line::Plain,
-        None if end == InputEnd::More => Line::Wait,
-        None => Line::FenceClose,
+        Some('\n') => LineStart::FenceClose,
+        Some(_) => LineStart::Plain,
+        None if end == InputEnd::More => LineStart::Wait,
+        None => LineStart::FenceClose,
     }
 }

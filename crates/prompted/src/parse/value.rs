@@ -1,10 +1,10 @@
 //! The parser inside a parameter: text up to the tag that ends it, as decided by [`judge`](super::judge), or
 //! CDATA sections (P11, P12, P20).
 
-use super::call::Call;
-use super::judge::{Level, Nested, NestingChange, ValueClose, ValueContext, Verdict};
+use super::call::OpenCall;
+use super::judge::{Level, Nested, NestingChange, TagVerdict, ValueClose, ValueContext};
 use super::lex::{InputEnd, Lex, Spelling, match_literal, tag};
-use super::{Parser, Piece, State, Step};
+use super::{ParsedPiece, Parser, State, Step};
 use crate::recovery::Truncation;
 use crate::schema::Parameter;
 use crate::value::{CloseKind, CloseOutcome, Encoder, Markup};
@@ -16,7 +16,7 @@ const MAX_CDATA_SPACES: usize = 64;
 
 /// A value that is being parsed.
 #[derive(Clone, Debug)]
-pub(crate) struct Value {
+pub(crate) struct OpenValue {
     parameter: Parameter,
     /// The parameter's name as the model wrote it.
     written: String,
@@ -35,7 +35,7 @@ enum Body {
     Cdata(Encoder),
 }
 
-impl Value {
+impl OpenValue {
     pub(super) fn new(parameter: Parameter, written: String, markup: Markup) -> Self {
         Self {
             parameter,
@@ -84,10 +84,10 @@ impl Value {
 impl Parser {
     pub(super) fn step_value(
         &mut self,
-        mut call: Box<Call>,
-        mut value: Box<Value>,
+        mut call: Box<OpenCall>,
+        mut value: Box<OpenValue>,
         end: InputEnd,
-        out: &mut Vec<Piece>,
+        out: &mut Vec<ParsedPiece>,
     ) -> Step {
         let mut json = String::new();
         let step = match &mut value.body {
@@ -102,12 +102,12 @@ impl Parser {
                 if let Body::Text(encoder) | Body::Cdata(encoder) = &mut value.body {
                     encoder.open(&mut call.writer, &mut json);
                 }
-                self.emit(Piece::Arguments(json), out);
+                self.emit(ParsedPiece::Arguments(json), out);
                 self.state = State::Value(call, value);
                 Step::Again
             }
             ValueStep::Wait => {
-                self.emit(Piece::Arguments(json), out);
+                self.emit(ParsedPiece::Arguments(json), out);
                 if value.is_too_large() {
                     self.cut(Truncation::TooLarge, out);
                 } else {
@@ -116,17 +116,17 @@ impl Parser {
                 Step::Stop
             }
             ValueStep::Broken => {
-                self.emit(Piece::Arguments(json), out);
+                self.emit(ParsedPiece::Arguments(json), out);
                 self.cut(Truncation::Malformed, out);
                 Step::Again
             }
             ValueStep::Close(close) => {
                 self.consume(close.len);
                 close.recovery.into_iter().for_each(|recovery| self.recover(recovery));
-                let Value { parameter, body, .. } = *value;
+                let OpenValue { parameter, body, .. } = *value;
                 if let Body::Text(encoder) | Body::Cdata(encoder) = body {
                     let closed = encoder.close(close.kind, &mut call.writer, &mut json);
-                    self.emit(Piece::Arguments(json), out);
+                    self.emit(ParsedPiece::Arguments(json), out);
                     if matches!(&closed, CloseOutcome::Unreadable(text) if holds_markup(text)) {
                         self.cut(Truncation::Malformed, out);
                         return Step::Again;
@@ -140,18 +140,18 @@ impl Parser {
     }
 
     /// Handles `<parameter name="x"/>`.
-    pub(super) fn empty_value(&mut self, out: &mut Vec<Piece>) {
+    pub(super) fn empty_value(&mut self, out: &mut Vec<ParsedPiece>) {
         let State::Value(mut call, value) = std::mem::replace(&mut self.state, State::Tail) else { return };
         let mut json = String::new();
         let encoder = value.encoder(&call, value.markup);
         let closed = encoder.close(CloseKind::Tag, &mut call.writer, &mut json);
-        self.emit(Piece::Arguments(json), out);
+        self.emit(ParsedPiece::Arguments(json), out);
         self.value_closed(&mut call, value.parameter, closed);
         self.state = State::Invoke(call);
     }
 
     /// P12: a value is CDATA if it starts with a CDATA section.
-    fn value_undecided(&self, call: &Call, value: &Value, end: InputEnd) -> ValueStep {
+    fn value_undecided(&self, call: &OpenCall, value: &OpenValue, end: InputEnd) -> ValueStep {
         let rest = self.rest();
         let trimmed = rest.trim_start();
         let spaces = rest.len() - trimmed.len();
@@ -169,8 +169,8 @@ impl Parser {
 
     fn value_text(
         &mut self,
-        call: &mut Call,
-        value: &mut Value,
+        call: &mut OpenCall,
+        value: &mut OpenValue,
         end: InputEnd,
         json: &mut String,
     ) -> ValueStep {
@@ -186,14 +186,14 @@ impl Parser {
                 self.scanned += self.rest().len().min(super::judge::MAX_LOOKAHEAD);
             }
             match self.context(call, value).judge(self.rest(), end) {
-                Verdict::Wait => return ValueStep::Wait,
+                TagVerdict::Wait => return ValueStep::Wait,
                 // P28: an incomplete tag at the end of the answer is truncated, not misspelled.
-                Verdict::Broken if ends_in_tag(self.rest()) && end != InputEnd::More => {
+                TagVerdict::Broken if ends_in_tag(self.rest()) && end != InputEnd::More => {
                     return ValueStep::Wait;
                 }
-                Verdict::Close(close) => return ValueStep::Close(close),
-                Verdict::Broken => return ValueStep::Broken,
-                Verdict::Data(len, nesting) => {
+                TagVerdict::Close(close) => return ValueStep::Close(close),
+                TagVerdict::Broken => return ValueStep::Broken,
+                TagVerdict::Data(len, nesting) => {
                     self.value_data(call, value, len, json);
                     value.nest(nesting);
                 }
@@ -203,8 +203,8 @@ impl Parser {
 
     fn value_cdata(
         &mut self,
-        call: &mut Call,
-        value: &mut Value,
+        call: &mut OpenCall,
+        value: &mut OpenValue,
         end: InputEnd,
         json: &mut String,
     ) -> ValueStep {
@@ -225,7 +225,7 @@ impl Parser {
     }
 
     /// `]]>` ends a section only before a closing tag or another section; elsewhere it is text.
-    fn cdata_end(&self, call: &Call, value: &Value, end: InputEnd) -> CdataEnd {
+    fn cdata_end(&self, call: &OpenCall, value: &OpenValue, end: InputEnd) -> CdataEnd {
         let rest = self.rest();
         match match_literal(rest, CDATA_CLOSE, end) {
             Lex::Wait => return CdataEnd::Wait,
@@ -252,9 +252,9 @@ impl Parser {
         context.saw_stray_close = false;
         context.is_block = false;
         match context.judge(tag, end) {
-            Verdict::Wait => CdataEnd::Wait,
-            Verdict::Data(..) | Verdict::Broken => CdataEnd::Data(1),
-            Verdict::Close(close) => CdataEnd::Close(ValueClose {
+            TagVerdict::Wait => CdataEnd::Wait,
+            TagVerdict::Data(..) | TagVerdict::Broken => CdataEnd::Data(1),
+            TagVerdict::Close(close) => CdataEnd::Close(ValueClose {
                 len: CDATA_CLOSE.len() + spaces + close.len,
                 // Inside a CDATA section all whitespace belongs to the value.
                 kind: CloseKind::Tag,
@@ -263,7 +263,7 @@ impl Parser {
         }
     }
 
-    fn context<'s>(&'s self, call: &'s Call, value: &'s Value) -> ValueContext<'s> {
+    fn context<'s>(&'s self, call: &'s OpenCall, value: &'s OpenValue) -> ValueContext<'s> {
         ValueContext {
             rules: &self.rules,
             slots: &call.slots,
@@ -276,7 +276,7 @@ impl Parser {
         }
     }
 
-    fn value_data(&mut self, call: &mut Call, value: &mut Value, len: usize, json: &mut String) {
+    fn value_data(&mut self, call: &mut OpenCall, value: &mut OpenValue, len: usize, json: &mut String) {
         if len == 0 {
             return;
         }
@@ -304,8 +304,8 @@ enum CdataEnd {
     Close(ValueClose),
 }
 
-impl Value {
-    fn encoder(&self, call: &Call, markup: Markup) -> Encoder {
+impl OpenValue {
+    fn encoder(&self, call: &OpenCall, markup: Markup) -> Encoder {
         Encoder::new(self.parameter.clone(), call.tool.kind, markup)
     }
 

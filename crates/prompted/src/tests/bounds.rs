@@ -19,10 +19,10 @@ struct Run {
 
 /// Streams a call in chunks of three characters and measures how much of it is held back.
 fn stream(text: &str) -> Run {
-    stream_with(text, &Options::default())
+    stream_with(text, &PromptedOptions::default())
 }
 
-fn stream_with(text: &str, options: &Options) -> Run {
+fn stream_with(text: &str, options: &PromptedOptions) -> Run {
     let prepared = prepared(&request(), options);
     let text = text.replace(MARK, prepared.plan.trigger().unwrap());
     let mut interpreter = Interpreter::new(prepared.plan);
@@ -82,7 +82,7 @@ fn a_buffered_value_over_the_limit_leaves_the_call_unfinished() {
         "§\n<invoke name=\"Search\">\n<parameter name=\"filters\">{{\"a\":\"{}\"}}</parameter>\n</invoke>",
         "x".repeat(9 * 1024 * 1024)
     );
-    let prepared = prepared(&request(), &Options::default());
+    let prepared = prepared(&request(), &PromptedOptions::default());
     let text = text.replace(MARK, prepared.plan.trigger().unwrap());
     let outcome = interpret(&prepared, text_events(&text, Split::Every(100_000), StopReason::EndTurn));
     assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::TooLarge)));
@@ -100,7 +100,7 @@ fn endless_whitespace_is_not_buffered() {
         format!("§\n<invoke name=\"Write\">{blank}<parameter name=\"content\">{blank}"),
     ] {
         for after_calls in [crate::AfterCalls::Stop, crate::AfterCalls::Text] {
-            let options = Options { after_calls, ..Options::default() };
+            let options = PromptedOptions { after_calls, ..PromptedOptions::default() };
             let run = stream_with(&text, &options);
             assert!(run.most_held <= 2 * MAX_HELD_BACK, "{} held of {}", run.most_held, &text[..30]);
             read(&text, &options, &StopReason::EndTurn);
@@ -116,9 +116,9 @@ fn a_value_with_much_leading_whitespace_is_a_string() {
             "§\n<invoke name=\"Search\">\n<parameter name=\"query\">q</parameter>\n<parameter name=\"any\">{value}</parameter>\n</invoke>"
         )
     };
-    let few = read(&call(60), &Options::default(), &StopReason::EndTurn);
+    let few = read(&call(60), &PromptedOptions::default(), &StopReason::EndTurn);
     assert_eq!(few.blocks, ["call Search {\"query\":\"q\",\"any\":{\"a\":1}}"]);
-    let many = read(&call(70), &Options::default(), &StopReason::EndTurn);
+    let many = read(&call(70), &PromptedOptions::default(), &StopReason::EndTurn);
     assert_eq!(
         many.blocks,
         [format!("call Search {}", json!({"query": "q", "any": format!("{}{{\"a\":1}}", " ".repeat(70))}))]
@@ -132,22 +132,22 @@ fn too_many_parameters_leave_the_call_unfinished() {
     let parameters = parameters.concat();
     let outcome = read(
         &format!("§\n<invoke name=\"Ping\">\n{parameters}</invoke>"),
-        &Options::default(),
+        &PromptedOptions::default(),
         &StopReason::EndTurn,
     );
     assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::Malformed)));
     let members: Vec<String> = (0..300).map(|at| format!("\"p{at}\":1")).collect();
     let text = format!("§\n{{\"name\":\"Ping\",\"arguments\":{{{}}}}}", members.join(","));
-    let outcome = read(&text, &Options::default(), &StopReason::EndTurn);
+    let outcome = read(&text, &PromptedOptions::default(), &StopReason::EndTurn);
     assert_eq!((outcome.stop, outcome.truncation), (StopReason::MaxTokens, Some(Truncation::Malformed)));
 }
 
 #[test]
 fn thousands_of_triggers_make_no_call() {
-    let outcome = read(&"§\n".repeat(3_000), &Options::default(), &StopReason::EndTurn);
+    let outcome = read(&"§\n".repeat(3_000), &PromptedOptions::default(), &StopReason::EndTurn);
     assert_eq!(outcome.blocks, Vec::<String>::new());
     let prose = "§ x\n".repeat(2_000);
-    let outcome = read(&prose, &Options::default(), &StopReason::EndTurn);
+    let outcome = read(&prose, &PromptedOptions::default(), &StopReason::EndTurn);
     assert_eq!(outcome.blocks, [format!("text {prose}")]);
 }
 
@@ -156,7 +156,7 @@ fn a_call_cut_anywhere_is_never_complete() {
     let text = format!("Hi.\n{}", write("a </parameter> b\n<x>"));
     let whole = text.len();
     for cut in text.char_indices().map(|(at, _)| at).chain([whole]) {
-        let prepared = prepared(&request(), &Options::default());
+        let prepared = prepared(&request(), &PromptedOptions::default());
         let cut_text = text[..cut].replace(MARK, prepared.plan.trigger().unwrap());
         let outcome = interpret(&prepared, text_events(&cut_text, Split::Random(5), StopReason::MaxTokens));
         assert_eq!(outcome.stop, StopReason::MaxTokens);
@@ -204,10 +204,10 @@ fn malformed_text_of_every_kind_gives_a_reply() {
         let text =
             (0..random.below(24)).map(|_| fragments[random.below(fragments.len())]).collect::<String>();
         // `read` checks that the reply is well-formed and does not depend on the split.
-        read(&text, &Options::default(), &StopReason::EndTurn);
+        read(&text, &PromptedOptions::default(), &StopReason::EndTurn);
         read(
             &text,
-            &Options { strictness: crate::Strictness::Strict, ..Options::default() },
+            &PromptedOptions { strictness: crate::Strictness::Strict, ..PromptedOptions::default() },
             &StopReason::EndTurn,
         );
     }

@@ -5,15 +5,20 @@ use crate::options::{AfterCalls, Markerless, Repair, Switch, UnknownTool};
 use toolgate_model::{Choice, Parallel};
 
 /// Options without side requests.
-fn plain() -> Options {
-    Options { continuations: 0, nudge: Switch::Off, repair: Repair::Off, ..Options::default() }
+fn plain() -> PromptedOptions {
+    PromptedOptions {
+        continuations: 0,
+        nudge: Switch::Off,
+        repair: Repair::Off,
+        ..PromptedOptions::default()
+    }
 }
 
 fn check(text: &str, blocks: &[&str], recoveries: &[Recovery]) {
     check_with(&plain(), text, blocks, recoveries);
 }
 
-fn check_with(options: &Options, text: &str, blocks: &[&str], recoveries: &[Recovery]) {
+fn check_with(options: &PromptedOptions, text: &str, blocks: &[&str], recoveries: &[Recovery]) {
     let outcome = read(text, options, &StopReason::EndTurn);
     let calls = blocks.iter().any(|block| block.starts_with("call") || block.starts_with("custom"));
     let stop = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
@@ -63,7 +68,7 @@ fn p2_calls_in_reasoning_do_not_run() {
     check("<thinking>hm</thinking>Yes.", &["think hm", "text Yes."], &[]);
     check("<think>\n\n</think>\n\nYes.", &["text Yes."], &[]);
     check("the <think> tag", &["text the <think> tag"], &[]);
-    let options = Options { starts_in_reasoning: Switch::On, ..plain() };
+    let options = PromptedOptions { starts_in_reasoning: Switch::On, ..plain() };
     check_with(&options, "hm\n</think>\nYes.", &["think hm\n", "text Yes."], &[]);
 }
 
@@ -104,7 +109,7 @@ fn p5_a_fenced_call_runs_only_if_the_fence_ends_the_answer() {
     check(&after, &["text ```\ncode\n```", CALL_LS], &[]);
     let inside = format!("```\ncode\n§\n{LS}\n");
     check(&inside, &[&format!("text {inside}")], &[]);
-    let off = Options { calls_in_fence: Switch::Off, ..plain() };
+    let off = PromptedOptions { calls_in_fence: Switch::Off, ..plain() };
     check_with(&off, &fenced, &[&format!("text {fenced}")], &[]);
     check("``not a fence`` x\n", &["text ``not a fence`` x\n"], &[]);
 }
@@ -112,7 +117,7 @@ fn p5_a_fenced_call_runs_only_if_the_fence_ends_the_answer() {
 #[test]
 fn p6_a_call_without_a_trigger_is_text_unless_allowed_and_safe() {
     check(&format!("Hm.\n{LS}"), &[&format!("text Hm.\n{LS}")], &[]);
-    let guarded = Options { markerless: Markerless::Guarded, ..plain() };
+    let guarded = PromptedOptions { markerless: Markerless::Guarded, ..plain() };
     check_with(&guarded, &format!("Hm.\n{LS}"), &["text Hm.", CALL_LS], &[Recovery::Markerless]);
     let unknown = "<invoke name=\"Rm\">\n</invoke>";
     check_with(&guarded, unknown, &[&format!("text {unknown}")], &[]);
@@ -269,7 +274,7 @@ fn p24_a_similar_tool_name_is_corrected_and_an_unknown_one_follows_the_policy() 
     }
     let unknown = format!("§\n{}", LS.replace("Bash", "Shell"));
     check(&unknown, &["call Shell {\"command\":\"ls\"}"], &[Recovery::UnknownTool]);
-    let text = Options { unknown_tool: UnknownTool::Text, ..plain() };
+    let text = PromptedOptions { unknown_tool: UnknownTool::Text, ..plain() };
     check_with(&text, &unknown, &[&format!("text {}", LS.replace("Bash", "Shell"))], &[]);
 }
 
@@ -289,7 +294,7 @@ fn p27_text_after_the_calls_is_dropped() {
     assert_eq!(outcome.stop, StopReason::ToolUse);
     let fake = format!("§\n{LS}\n<tool_result>a b</tool_result>");
     assert_eq!(read(&fake, &plain(), &StopReason::MaxTokens).blocks, [CALL_LS]);
-    let text = Options { after_calls: AfterCalls::Text, ..plain() };
+    let text = PromptedOptions { after_calls: AfterCalls::Text, ..plain() };
     check_with(&text, &format!("§\n{LS}\nand\n§\n{LS}"), &[CALL_LS, "text and", CALL_LS], &[]);
 }
 

@@ -4,15 +4,21 @@
 use super::side::Turn;
 use super::*;
 use crate::options::{AfterCalls, Repair, Switch};
-use crate::{Fault, FollowUpReason};
+use crate::{CallFault, FollowUpReason};
 
 const PING: &str = "<invoke name=\"Ping\">\n</invoke>";
 const LS: &str = "<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\n</invoke>";
 const CALL_LS: &str = "call Bash {\"command\":\"ls\"}";
 const ENDS: [StopReason; 2] = [StopReason::EndTurn, StopReason::MaxTokens];
 
-fn plain() -> Options {
-    Options { continuations: 0, retries: 0, nudge: Switch::Off, repair: Repair::Off, ..Options::default() }
+fn plain() -> PromptedOptions {
+    PromptedOptions {
+        continuations: 0,
+        retries: 0,
+        nudge: Switch::Off,
+        repair: Repair::Off,
+        ..PromptedOptions::default()
+    }
 }
 
 /// Checks the blocks and that the reply is reported as truncated, for every stop reason and every policy for
@@ -20,7 +26,7 @@ fn plain() -> Options {
 fn check_cut(text: &str, blocks: &[&str]) {
     for stop in ENDS {
         for after_calls in [AfterCalls::Stop, AfterCalls::Text] {
-            let outcome = read(text, &Options { after_calls, ..plain() }, &stop);
+            let outcome = read(text, &PromptedOptions { after_calls, ..plain() }, &stop);
             assert_eq!(outcome.blocks, blocks, "{stop:?} after {text}");
             assert_eq!(outcome.stop, StopReason::MaxTokens, "{stop:?} after {text}");
             assert!(outcome.truncation.is_some(), "{stop:?} after {text}");
@@ -122,7 +128,7 @@ fn a_cut_after_complete_calls_is_continued() {
         [("<inv", "oke name=\"Ping\">\n</invoke>"), ("<invoke name=\"Ping\">\n</in", "voke>")]
     {
         for (split, stop) in SPLITS.into_iter().zip(ENDS.into_iter().cycle()) {
-            let mut turn = Turn::new(&request(), &Options::default());
+            let mut turn = Turn::new(&request(), &PromptedOptions::default());
             turn.reply(&format!("§\n{LS}\n{begun}"), stop, split);
             let reason = turn.interpreter.follow_up().map(|follow_up| follow_up.reason);
             assert_eq!(reason, Some(FollowUpReason::Truncated), "{begun}");
@@ -138,10 +144,10 @@ fn a_cut_after_complete_calls_is_continued() {
 fn a_malformed_first_tag_is_retried() {
     for begun in ["<invoke", "<invoke name=\"Pi", "<invoke>\n</invoke>", "<invok name=\"Ping\">"] {
         for delivery in [Delivery::Whole, request().delivery] {
-            let mut turn = Turn::new(&TurnRequest { delivery, ..request() }, &Options::default());
+            let mut turn = Turn::new(&TurnRequest { delivery, ..request() }, &PromptedOptions::default());
             turn.reply(&format!("Hm.\n§\n{begun}"), StopReason::EndTurn, Split::Every(3));
             let reason = turn.interpreter.follow_up().map(|follow_up| follow_up.reason);
-            assert_eq!(reason, Some(FollowUpReason::InvalidCall(Fault::MalformedTag)), "{begun}");
+            assert_eq!(reason, Some(FollowUpReason::InvalidCall(CallFault::MalformedTag)), "{begun}");
             turn.reply(&format!("§\n{PING}"), StopReason::EndTurn, Split::Every(3));
             let (outcome, _) = turn.outcome();
             assert_eq!(outcome.blocks.last().map(String::as_str), Some("call Ping {}"), "{begun}");
@@ -163,7 +169,7 @@ fn a_stream_that_breaks_off_is_truncated() {
 
 #[test]
 fn a_rejected_call_is_text_without_its_trigger() {
-    let options = Options { unknown_tool: crate::UnknownTool::Text, ..plain() };
+    let options = PromptedOptions { unknown_tool: crate::UnknownTool::Text, ..plain() };
     for call in [
         "<invoke name=\"Shell\">\n</invoke>",
         "<invok name=\"Ping\">\n</invoke>",

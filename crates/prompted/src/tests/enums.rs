@@ -51,7 +51,8 @@ fn every_enum_value_round_trips_even_in_strict_mode() {
                 let mut request = request_with(&schema);
                 let answer = AssistantMessage { content: vec![call], extras: Extras::NONE };
                 request.messages.extend([Message::Assistant(answer), user("next")]);
-                let prepared = prepared(&request, &Options { strictness, ..Options::default() });
+                let prepared =
+                    prepared(&request, &PromptedOptions { strictness, ..PromptedOptions::default() });
                 let Message::Assistant(rendered) = &prepared.request.messages[1] else {
                     panic!("not an answer")
                 };
@@ -66,7 +67,7 @@ fn every_enum_value_round_trips_even_in_strict_mode() {
 
 /// Checks how a value is parsed.
 fn check(schema: &Value, written: &str, json: &str, recoveries: &[Recovery]) {
-    let options = Options { repair: Repair::Off, ..Options::default() };
+    let options = PromptedOptions { repair: Repair::Off, ..PromptedOptions::default() };
     let prepared = prepared(&request_with(schema), &options);
     let text = format!("§\n<invoke name=\"Pick\">\n<parameter name=\"x\">{written}</parameter>\n</invoke>");
     let outcome = read_prepared(&prepared, &text, &StopReason::EndTurn);
@@ -94,7 +95,7 @@ fn values_of_ambiguous_enums_are_json() {
 
 #[test]
 fn enum_values_in_json_calls_keep_their_types() {
-    let prepared = prepared(&request_with(&json!({"enum": ["1", 1]})), &Options::default());
+    let prepared = prepared(&request_with(&json!({"enum": ["1", 1]})), &PromptedOptions::default());
     for value in ["1", "\"1\""] {
         let text = format!("§\n{{\"name\":\"Pick\",\"arguments\":{{\"x\":{value}}}}}");
         let outcome = read_prepared(&prepared, &text, &StopReason::EndTurn);
@@ -112,7 +113,7 @@ fn the_prompt_says_where_strings_need_quotes() {
         (json!({"type": "string"}), false),
     ] {
         for prompt_template in [None, Some("{tools_list} {trigger_signal}".to_owned())] {
-            let options = Options { prompt_template, ..Options::default() };
+            let options = PromptedOptions { prompt_template, ..PromptedOptions::default() };
             let prompt = format!("{:?}", prepared(&request_with(&schema), &options).request.system);
             assert_eq!(prompt.contains("write_as=\\\"JSON, strings in double quotes"), is_stated, "{schema}");
         }
@@ -121,7 +122,7 @@ fn the_prompt_says_where_strings_need_quotes() {
 
 #[test]
 fn a_side_request_says_where_strings_need_quotes() {
-    let prepared = prepared(&request_with(&json!({"enum": ["1", 1]})), &Options::default());
+    let prepared = prepared(&request_with(&json!({"enum": ["1", 1]})), &PromptedOptions::default());
     let text = format!("{}\n<invoke name=\"Pick\">\n</invoke>", prepared.plan.trigger().unwrap());
     let mut interpreter = Interpreter::new(prepared.plan.clone());
     let mut out = Vec::new();

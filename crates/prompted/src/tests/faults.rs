@@ -186,7 +186,7 @@ fn score(outcome: &Outcome, calls: &[Made]) -> Score {
 
 #[test]
 fn no_fault_is_silently_misread() {
-    let options = Options { repair: Repair::Off, continuations: 0, ..Options::default() };
+    let options = PromptedOptions { repair: Repair::Off, continuations: 0, ..PromptedOptions::default() };
     let prepared = prepared(&request(), &options);
     let trigger = prepared.plan.trigger().unwrap();
     let mut scores = vec![[0_usize; 2]; FAULTS];

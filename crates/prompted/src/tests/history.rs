@@ -9,8 +9,13 @@ use toolgate_model::{
 use super::*;
 use crate::options::{AfterCalls, Repair};
 
-fn options() -> Options {
-    Options { after_calls: AfterCalls::Text, repair: Repair::Off, continuations: 0, ..Options::default() }
+fn options() -> PromptedOptions {
+    PromptedOptions {
+        after_calls: AfterCalls::Text,
+        repair: Repair::Off,
+        continuations: 0,
+        ..PromptedOptions::default()
+    }
 }
 
 /// Parses the text that an answer was rendered as.
@@ -194,7 +199,7 @@ fn results_are_wrapped_with_a_nonce_and_images_stay_images() {
         ],
     }));
     request.messages.push(user("and now?"));
-    let prepared = prepared(&request, &Options::default());
+    let prepared = prepared(&request, &PromptedOptions::default());
     assert_eq!(prepared.request.messages.len(), 3);
     let Message::User(results) = &prepared.request.messages[2] else {
         panic!("results are not a user message")
@@ -227,7 +232,7 @@ fn the_reminder_is_on_the_last_user_message_even_before_instructions() {
         content: vec![Part::text("be brief")],
         extras: Extras::NONE,
     }));
-    let prepared = prepared(&request, &Options::default());
+    let prepared = prepared(&request, &PromptedOptions::default());
     let [Message::User(asked), Message::System(_)] = prepared.request.messages.as_slice() else {
         panic!("{:?}", prepared.request.messages)
     };
@@ -238,6 +243,6 @@ fn the_reminder_is_on_the_last_user_message_even_before_instructions() {
 #[test]
 fn a_request_without_tools_is_unchanged() {
     let plain = TurnRequest::new("m", vec![user("hi")]);
-    let prepared = prepared(&plain, &Options::default());
+    let prepared = prepared(&plain, &PromptedOptions::default());
     assert_eq!(prepared.request, plain);
 }

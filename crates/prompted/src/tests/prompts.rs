@@ -7,10 +7,10 @@ use toolgate_model::{
 
 use super::*;
 use crate::side::{FollowUp, FollowUpReason, MissingValue};
-use crate::{Fault, Notation};
+use crate::{CallFault, Notation};
 
 /// Compares a text, in which the trigger of the conversation is replaced by a fixed one.
-fn check(prepared: &Prepared, text: &str, expect: &Expect) {
+fn check(prepared: &PreparedRequest, text: &str, expect: &Expect) {
     let trigger = prepared.plan.trigger().unwrap_or("no trigger");
     expect.assert_eq(&text.replace(trigger, "<<CALL_k3f9q2ab7c>>"));
 }
@@ -47,7 +47,7 @@ fn user_text(message: Option<&Message>) -> String {
 fn the_system_prompt_teaches_the_format() {
     let mut request = weather_request();
     request.tool_choice.parallel = Some(Parallel::Forbidden);
-    let prepared = prepared(&request, &Options::default());
+    let prepared = prepared(&request, &PromptedOptions::default());
     check(
         &prepared,
         &texts(&prepared.request.system),
@@ -103,7 +103,8 @@ fn tools_without_a_schema_of_their_own_are_described() {
         extras: Extras::NONE,
     });
     let tools = vec![provider("bash_20250124", "bash"), provider("text_editor_20250728", "edit"), custom];
-    let options = Options { prompt_template: Some("{tools_list}".to_owned()), ..Options::default() };
+    let options =
+        PromptedOptions { prompt_template: Some("{tools_list}".to_owned()), ..PromptedOptions::default() };
     let prepared = prepared(&TurnRequest { tools, ..request() }, &options);
     check(
         &prepared,
@@ -143,7 +144,7 @@ fn the_reminder_repeats_the_trigger_and_says_whether_a_call_is_required() {
     let reminder = |choice: Option<Choice>, expect: &Expect| {
         let mut request = weather_request();
         request.tool_choice.choice = choice;
-        let prepared = prepared(&request, &Options::default());
+        let prepared = prepared(&request, &PromptedOptions::default());
         check(&prepared, &user_text(prepared.request.messages.last()), expect);
     };
     reminder(
@@ -200,7 +201,7 @@ fn calls_and_results_of_the_history_are_text() {
             result("b", "no such city", ToolOutcome::Error),
         ],
     }));
-    let options = Options { reminder: crate::Switch::Off, ..Options::default() };
+    let options = PromptedOptions { reminder: crate::Switch::Off, ..PromptedOptions::default() };
     let prepared = prepared(&request, &options);
     let [_, Message::Assistant(answer), results] = prepared.request.messages.as_slice() else {
         panic!("{:?}", prepared.request.messages)
@@ -248,7 +249,7 @@ fn a_question_about_a_value_names_the_call_the_parameter_and_the_format() {
             written: written.map(str::to_owned),
             answer: "Let me look.".to_owned(),
         };
-        let prepared = prepared(&weather_request(), &Options::default());
+        let prepared = prepared(&weather_request(), &PromptedOptions::default());
         let side = missing.request(&prepared.request);
         check(&prepared, &user_text(side.messages.last()), expect);
     };
@@ -277,7 +278,7 @@ fn a_question_about_a_value_names_the_call_the_parameter_and_the_format() {
 
 /// Checks the last message of a follow-up request.
 fn follow_up(reason: FollowUpReason, retry_template: Option<&str>, expect: &Expect) {
-    let prepared = prepared(&weather_request(), &Options::default());
+    let prepared = prepared(&weather_request(), &PromptedOptions::default());
     let follow_up = FollowUp {
         reason,
         answer: "Let me look.".to_owned(),
@@ -305,14 +306,14 @@ fn a_follow_up_says_what_is_wrong_and_what_to_write() {
         ],
     );
     follow_up(
-        FollowUpReason::InvalidCall(Fault::MalformedTag),
+        FollowUpReason::InvalidCall(CallFault::MalformedTag),
         None,
         &expect![
             "Your call could not be parsed and was not run. The first tag after the trigger line is incomplete or misspelled. Write the complete call again in exactly the required format, and nothing else: the line <<CALL_k3f9q2ab7c>> on its own, then the call below it."
         ],
     );
     follow_up(
-        FollowUpReason::InvalidCall(Fault::InvalidJson),
+        FollowUpReason::InvalidCall(CallFault::InvalidJson),
         Some("Error: {error_details} Your answer was: {original_response}"),
         &expect!["Error: The JSON is not valid. Your answer was: Let me look."],
     );
@@ -321,14 +322,14 @@ fn a_follow_up_says_what_is_wrong_and_what_to_write() {
 #[test]
 fn every_fault_is_a_sentence() {
     let faults = [
-        Fault::WrongTool("Fly".to_owned()),
-        Fault::MalformedTag,
-        Fault::UnexpectedText,
-        Fault::InvalidJson,
-        Fault::NotExact,
-        Fault::TooLarge,
+        CallFault::WrongTool("Fly".to_owned()),
+        CallFault::MalformedTag,
+        CallFault::UnexpectedText,
+        CallFault::InvalidJson,
+        CallFault::NotExact,
+        CallFault::TooLarge,
     ];
-    let sentences = faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n");
+    let sentences = faults.iter().map(CallFault::to_string).collect::<Vec<_>>().join("\n");
     expect![[r#"
         You cannot call the function "Fly" now.
         The first tag after the trigger line is incomplete or misspelled.

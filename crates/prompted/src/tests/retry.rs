@@ -6,7 +6,7 @@ use toolgate_model::Delivery;
 use super::side::Turn;
 use super::*;
 use crate::options::Strictness;
-use crate::{Fault, FollowUpReason};
+use crate::{CallFault, FollowUpReason};
 
 const PING: &str = "§\n<invoke name=\"Ping\">\n</invoke>";
 const MISSPELLED: &str = "Let me look.\n§\n<invok name=\"Ping\">\n</invoke>";
@@ -16,7 +16,7 @@ fn whole() -> TurnRequest {
 }
 
 /// The fault that is reported to the model, if there is a retry.
-fn fault_of(turn: &Turn) -> Option<Fault> {
+fn fault_of(turn: &Turn) -> Option<CallFault> {
     turn.interpreter.follow_up().map(|follow_up| match follow_up.reason {
         FollowUpReason::InvalidCall(fault) => fault,
         reason @ (FollowUpReason::Truncated | FollowUpReason::NoCall) => panic!("{reason:?}"),
@@ -30,9 +30,9 @@ fn sent(turn: &Turn) -> String {
 #[test]
 fn the_fault_is_explained_and_the_new_answer_replaces_the_call() {
     for split in SPLITS {
-        let mut turn = Turn::new(&request(), &Options::default());
+        let mut turn = Turn::new(&request(), &PromptedOptions::default());
         turn.reply(MISSPELLED, StopReason::EndTurn, split);
-        assert_eq!(fault_of(&turn), Some(Fault::MalformedTag));
+        assert_eq!(fault_of(&turn), Some(CallFault::MalformedTag));
         assert!(sent(&turn).contains("BlockStarted(Text)") && !sent(&turn).contains('<'), "{}", sent(&turn));
         let asked = turn.interpreter.follow_up().unwrap().request(&turn.prepared.request);
         assert_eq!(asked.messages.len(), turn.prepared.request.messages.len() + 2);
@@ -47,7 +47,7 @@ fn the_fault_is_explained_and_the_new_answer_replaces_the_call() {
 
 #[test]
 fn a_second_failure_is_text_without_the_trigger() {
-    let mut turn = Turn::new(&request(), &Options::default());
+    let mut turn = Turn::new(&request(), &PromptedOptions::default());
     turn.reply(MISSPELLED, StopReason::EndTurn, Split::Every(3));
     turn.reply("§\n<invok name=\"Ping\">", StopReason::EndTurn, Split::Every(3));
     assert_eq!(turn.interpreter.follow_up(), None);
@@ -57,7 +57,8 @@ fn a_second_failure_is_text_without_the_trigger() {
 
 #[test]
 fn without_a_retry_the_call_is_text() {
-    for options in [Options::default(), Options { retries: 0, ..Options::default() }] {
+    for options in [PromptedOptions::default(), PromptedOptions { retries: 0, ..PromptedOptions::default() }]
+    {
         let mut turn = Turn::new(&request(), &options);
         turn.reply(MISSPELLED, StopReason::EndTurn, Split::Every(3));
         assert_eq!(turn.interpreter.follow_up().is_some(), options.retries > 0);
@@ -74,7 +75,7 @@ fn a_call_that_was_sent_is_not_retried() {
         "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\nrubbish\n</invoke>"
             .to_owned(),
     ] {
-        let mut turn = Turn::new(&request(), &Options::default());
+        let mut turn = Turn::new(&request(), &PromptedOptions::default());
         turn.reply(&text, StopReason::EndTurn, Split::Every(3));
         assert_eq!(turn.interpreter.follow_up(), None, "{text}");
     }
@@ -85,15 +86,15 @@ fn a_client_that_waits_for_the_whole_reply_never_sees_the_invalid_answer() {
     let broken =
         "Hm.\n§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\nrubbish\n</invoke>";
     for split in SPLITS {
-        let mut turn = Turn::new(&whole(), &Options::default());
+        let mut turn = Turn::new(&whole(), &PromptedOptions::default());
         turn.reply(broken, StopReason::EndTurn, split);
-        assert_eq!(fault_of(&turn), Some(Fault::UnexpectedText));
+        assert_eq!(fault_of(&turn), Some(CallFault::UnexpectedText));
         turn.reply(PING, StopReason::EndTurn, split);
         let (outcome, usage) = turn.outcome();
         assert_eq!((outcome.blocks, usage), (vec!["call Ping {}".to_owned()], 20));
         assert_eq!((outcome.stop, outcome.truncation), (StopReason::ToolUse, None));
     }
-    let mut turn = Turn::new(&whole(), &Options::default());
+    let mut turn = Turn::new(&whole(), &PromptedOptions::default());
     turn.reply(broken, StopReason::EndTurn, Split::Whole);
     let (outcome, _) = turn.outcome();
     assert_eq!(outcome.blocks, ["text Hm.", "call Bash {\"command\":\"ls</parameter>\\nrubbish"]);
@@ -102,10 +103,11 @@ fn a_client_that_waits_for_the_whole_reply_never_sees_the_invalid_answer() {
 
 #[test]
 fn strict_mode_retries_for_the_exact_format() {
-    let strict = Options { strictness: Strictness::Strict, ..Options::default() };
-    for (text, fault) in
-        [(PING.replace("Ping", "ping"), Fault::NotExact), (PING.replace("</invoke>", ""), Fault::NotExact)]
-    {
+    let strict = PromptedOptions { strictness: Strictness::Strict, ..PromptedOptions::default() };
+    for (text, fault) in [
+        (PING.replace("Ping", "ping"), CallFault::NotExact),
+        (PING.replace("</invoke>", ""), CallFault::NotExact),
+    ] {
         let mut turn = Turn::new(&whole(), &strict);
         turn.reply(&text, StopReason::EndTurn, Split::Every(3));
         assert_eq!(fault_of(&turn), Some(fault), "{text}");
@@ -116,18 +118,18 @@ fn strict_mode_retries_for_the_exact_format() {
 
 #[test]
 fn an_unknown_tool_is_a_fault_only_if_its_call_becomes_text() {
-    let options = Options { unknown_tool: crate::UnknownTool::Text, ..Options::default() };
+    let options = PromptedOptions { unknown_tool: crate::UnknownTool::Text, ..PromptedOptions::default() };
     let mut turn = Turn::new(&request(), &options);
     turn.reply(&PING.replace("Ping", "Fly"), StopReason::EndTurn, Split::Every(3));
-    assert_eq!(fault_of(&turn), Some(Fault::WrongTool("Fly".to_owned())));
-    let mut turn = Turn::new(&request(), &Options::default());
+    assert_eq!(fault_of(&turn), Some(CallFault::WrongTool("Fly".to_owned())));
+    let mut turn = Turn::new(&request(), &PromptedOptions::default());
     turn.reply(&PING.replace("Ping", "Fly"), StopReason::EndTurn, Split::Every(3));
     assert_eq!(turn.outcome().0.blocks, ["call Fly {}"]);
 }
 
 #[test]
 fn an_answer_over_the_hold_limit_is_sent() {
-    let mut turn = Turn::new(&request(), &Options::default());
+    let mut turn = Turn::new(&request(), &PromptedOptions::default());
     let text = format!("{MISSPELLED}\n{}", "word ".repeat(300_000));
     turn.reply(&text, StopReason::EndTurn, Split::Every(100_000));
     assert_eq!(turn.interpreter.follow_up(), None);
@@ -137,7 +139,7 @@ fn an_answer_over_the_hold_limit_is_sent() {
 #[test]
 fn the_operators_retry_template_is_filled_in() {
     let retry_template = Some("WRONG: {error_details} IN {original_response}".to_owned());
-    let mut turn = Turn::new(&request(), &Options { retry_template, ..Options::default() });
+    let mut turn = Turn::new(&request(), &PromptedOptions { retry_template, ..PromptedOptions::default() });
     turn.reply(MISSPELLED, StopReason::EndTurn, Split::Whole);
     let asked = turn.interpreter.follow_up().unwrap().request(&turn.prepared.request);
     let prompt = format!("{:?}", asked.messages.last());

@@ -6,13 +6,13 @@ use crate::side::FollowUpReason;
 use toolgate_model::{Choice, Usage};
 
 pub(super) struct Turn {
-    pub(super) prepared: Prepared,
+    pub(super) prepared: PreparedRequest,
     pub(super) interpreter: Interpreter,
     pub(super) out: Vec<TurnEvent>,
 }
 
 impl Turn {
-    pub(super) fn new(request: &TurnRequest, options: &Options) -> Self {
+    pub(super) fn new(request: &TurnRequest, options: &PromptedOptions) -> Self {
         let prepared = prepared(request, options);
         let interpreter = Interpreter::new(prepared.plan.clone());
         Self { prepared, interpreter, out: Vec::new() }
@@ -42,7 +42,7 @@ const INCOMPLETE: &str = "§\n<invoke name=\"Write\">\n<parameter name=\"content
 #[test]
 fn p26_a_missing_value_is_requested_and_appended() {
     for split in SPLITS {
-        let mut turn = Turn::new(&request(), &Options::default());
+        let mut turn = Turn::new(&request(), &PromptedOptions::default());
         turn.reply(INCOMPLETE, StopReason::EndTurn, split);
         let missing = turn.interpreter.missing_value().unwrap();
         assert_eq!((missing.call.as_str(), missing.parameter.as_str()), ("Write", "file_path"));
@@ -60,7 +60,7 @@ fn p26_a_missing_value_is_requested_and_appended() {
 
 #[test]
 fn p26_without_the_value_the_call_is_sent_as_it_is() {
-    let mut turn = Turn::new(&request(), &Options::default());
+    let mut turn = Turn::new(&request(), &PromptedOptions::default());
     turn.reply(INCOMPLETE, StopReason::EndTurn, Split::Whole);
     assert!(turn.interpreter.missing_value().is_some());
     turn.interpreter.decline_value(&mut turn.out);
@@ -71,13 +71,13 @@ fn p26_without_the_value_the_call_is_sent_as_it_is() {
 fn p26_an_invalid_value_is_requested_and_later_calls_wait() {
     let bash = "<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\n<parameter name=\"timeout\">soon</parameter>\n</invoke>";
     let text = format!("§\n{bash}\n<invoke name=\"Ping\">\n</invoke>");
-    let mut turn = Turn::new(&request(), &Options::default());
+    let mut turn = Turn::new(&request(), &PromptedOptions::default());
     turn.reply(&text, StopReason::EndTurn, Split::Whole);
     // The events after the call declined the value.
     let (outcome, _) = turn.outcome();
     assert_eq!(outcome.blocks, ["call Bash {\"command\":\"ls\",\"timeout\":\"soon\"}", "call Ping {}"]);
 
-    let mut turn = Turn::new(&request(), &Options::default());
+    let mut turn = Turn::new(&request(), &PromptedOptions::default());
     let whole = text.replace(MARK, turn.prepared.plan.trigger().unwrap());
     let events = text_events(&whole, Split::Whole, StopReason::EndTurn);
     for event in events {
@@ -98,7 +98,7 @@ fn p28_a_truncated_answer_is_continued() {
     let repeating = "first line\nlet value = compute(1)\nlast\n</parameter>\n</invoke>";
     for split in SPLITS {
         for (rest, stop) in [(exact, StopReason::MaxTokens), (repeating, StopReason::EndTurn)] {
-            let mut turn = Turn::new(&request(), &Options::default());
+            let mut turn = Turn::new(&request(), &PromptedOptions::default());
             turn.reply(start, stop, split);
             let follow_up = turn.interpreter.follow_up().unwrap();
             assert_eq!(follow_up.reason, FollowUpReason::Truncated);
@@ -121,7 +121,7 @@ fn p28_a_truncated_answer_is_continued() {
 
 #[test]
 fn p28_continuations_are_limited() {
-    let mut turn = Turn::new(&request(), &Options::default());
+    let mut turn = Turn::new(&request(), &PromptedOptions::default());
     turn.reply(
         "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">a",
         StopReason::MaxTokens,
@@ -139,7 +139,7 @@ fn p28_continuations_are_limited() {
 fn p32_a_model_that_skips_a_required_call_is_nudged_once() {
     let mut request = request();
     request.tool_choice.choice = Some(Choice::Any);
-    let mut turn = Turn::new(&request, &Options::default());
+    let mut turn = Turn::new(&request, &PromptedOptions::default());
     assert!(format!("{:?}", turn.prepared.request.messages.last()).contains("You must call"));
     turn.reply("Let me check.", StopReason::EndTurn, Split::Every(3));
     assert_eq!(turn.interpreter.follow_up().unwrap().reason, FollowUpReason::NoCall);
@@ -149,22 +149,22 @@ fn p32_a_model_that_skips_a_required_call_is_nudged_once() {
     assert_eq!((outcome.stop, usage), (StopReason::ToolUse, 20));
     assert_eq!(outcome.recoveries, [Recovery::Nudged]);
 
-    let mut turn = Turn::new(&request, &Options::default());
+    let mut turn = Turn::new(&request, &PromptedOptions::default());
     turn.reply("No.", StopReason::EndTurn, Split::Whole);
     turn.reply("No!", StopReason::EndTurn, Split::Whole);
     assert_eq!(turn.interpreter.follow_up(), None);
     assert_eq!(turn.outcome().0.stop, StopReason::EndTurn);
 
     let broken = "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\nrubbish\n</invoke>";
-    let mut half = Turn::new(&request, &Options::default());
+    let mut half = Turn::new(&request, &PromptedOptions::default());
     half.reply(broken, StopReason::EndTurn, Split::Every(3));
     assert_eq!(half.interpreter.follow_up(), None);
     assert_eq!(half.outcome().0.stop, StopReason::MaxTokens);
 
-    let mut free = Turn::new(&super::request(), &Options::default());
+    let mut free = Turn::new(&super::request(), &PromptedOptions::default());
     free.reply("Let me check.", StopReason::EndTurn, Split::Whole);
     assert_eq!(free.interpreter.follow_up(), None);
-    let mut off = Turn::new(&request, &Options { nudge: Switch::Off, ..Options::default() });
+    let mut off = Turn::new(&request, &PromptedOptions { nudge: Switch::Off, ..PromptedOptions::default() });
     off.reply("Let me check.", StopReason::EndTurn, Split::Whole);
     assert_eq!(off.interpreter.follow_up(), None);
 }

@@ -16,7 +16,7 @@ fn finished(stop: StopReason) -> TurnEvent {
 #[test]
 fn reasoning_of_the_host_is_forwarded_and_may_contain_the_call() {
     // P3
-    let prepared = prepared(&request(), &Options::default());
+    let prepared = prepared(&request(), &PromptedOptions::default());
     let thought = format!("I look.\n{}\n{LS}", prepared.plan.trigger().unwrap());
     let outcome = interpret(
         &prepared,
@@ -34,7 +34,7 @@ fn reasoning_of_the_host_is_forwarded_and_may_contain_the_call() {
 
 #[test]
 fn blocks_of_the_host_are_deferred_until_the_call_ends() {
-    let prepared = prepared(&request(), &Options::default());
+    let prepared = prepared(&request(), &PromptedOptions::default());
     let (before, after) = LS.split_at(60);
     let outcome = interpret(
         &prepared,
@@ -58,7 +58,7 @@ fn blocks_of_the_host_are_deferred_until_the_call_ends() {
 #[test]
 fn the_upstream_is_dropped_once_the_calls_are_complete() {
     // P27
-    let prepared = prepared(&request(), &Options::default());
+    let prepared = prepared(&request(), &PromptedOptions::default());
     let mut interpreter = Interpreter::new(prepared.plan.clone());
     let mut out = Vec::new();
     let mut feed = |interpreter: &mut Interpreter, event: TurnEvent| interpreter.event(event, &mut out);
@@ -83,7 +83,7 @@ fn the_upstream_is_dropped_once_the_calls_are_complete() {
 
 #[test]
 fn prose_is_forwarded_at_once() {
-    let prepared = prepared(&request(), &Options::default());
+    let prepared = prepared(&request(), &PromptedOptions::default());
     let mut interpreter = Interpreter::new(prepared.plan);
     let mut out = Vec::new();
     interpreter.event(TurnEvent::Started(ReplyHead::default()), &mut out);
@@ -101,7 +101,7 @@ fn prose_is_forwarded_at_once() {
 #[test]
 fn ids_differ_within_a_reply_and_between_turns() {
     let ids = |request: &TurnRequest| {
-        let prepared = prepared(request, &Options::default());
+        let prepared = prepared(request, &PromptedOptions::default());
         let text = format!("{}\n{LS}\n{LS}", prepared.plan.trigger().unwrap());
         let mut interpreter = Interpreter::new(prepared.plan.clone());
         let mut out = Vec::new();

@@ -4,7 +4,8 @@ use super::*;
 use crate::options::Strictness;
 
 fn check(text: &str, blocks: &[&str]) {
-    let options = Options { strictness: Strictness::Strict, continuations: 0, ..Options::default() };
+    let options =
+        PromptedOptions { strictness: Strictness::Strict, continuations: 0, ..PromptedOptions::default() };
     let outcome = read(text, &options, &StopReason::EndTurn);
     assert_eq!(outcome.blocks, blocks, "{text}");
     assert_eq!(outcome.recoveries, [], "{text}");

@@ -6,11 +6,11 @@ use super::*;
 
 const CLIENT: DialectId = DialectId { name: "openai-chat", provider: "openai" };
 
-fn meter() -> Meter {
-    Meter::new(CLIENT, Arc::new(TurnRequest::new("m", Vec::new())))
+fn meter() -> UsageMeter {
+    UsageMeter::new(CLIENT, Arc::new(TurnRequest::new("m", Vec::new())))
 }
 
-fn observe_text(meter: &mut Meter, bytes: usize) {
+fn observe_text(meter: &mut UsageMeter, bytes: usize) {
     meter.observe(&mut TurnEvent::BlockDelta(Delta::Text("x".repeat(bytes))));
 }
 
@@ -19,7 +19,7 @@ fn usage(input: u64, output: u64) -> Usage {
 }
 
 /// The usage in the last event of the reply, and whether it is marked as an estimate.
-fn finish(meter: &mut Meter, reported: Option<Usage>) -> (Option<Usage>, bool) {
+fn finish(meter: &mut UsageMeter, reported: Option<Usage>) -> (Option<Usage>, bool) {
     let mut end = TurnEvent::Finished(Finish { usage: reported, ..Finish::default() });
     meter.observe(&mut end);
     let TurnEvent::Finished(Finish { usage, .. }) = &end else { panic!("not a finish: {end:?}") };

@@ -18,7 +18,7 @@ fn tools_of(text: &str) -> Tools {
 fn a_prompted_model_needs_no_options() {
     assert_eq!(
         tools_of("[models.x]\nupstream = \"openai\"\ntools = \"prompted\"\n"),
-        Tools::Prompted(Options::default())
+        Tools::Prompted(PromptedOptions::default())
     );
     assert_eq!(tools_of("[models.x]\nupstream = \"openai\"\n"), Tools::Native);
 }
@@ -48,7 +48,7 @@ retry_template = "wrong: {error_details}"
 nudge = false
 "#,
     );
-    let expected = Options {
+    let expected = PromptedOptions {
         prompt_template: Some("{trigger_signal} of {tools_list}".to_owned()),
         system_placement: Placement::First,
         reminder: Switch::Off,
