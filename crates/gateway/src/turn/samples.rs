@@ -9,7 +9,7 @@ use futures_util::future::{BoxFuture, try_join_all};
 use toolgate_backend::{Answer, AnswerBody, Batch, EventStream, Turn};
 use toolgate_dialect::openai_chat::ChatWriter;
 use toolgate_dialect::{ReplyContext, ReplyWriter};
-use toolgate_model::settle::Settler;
+use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{ErrorKind, Losses, ReplyId, TurnError, TurnEvent, TurnRequest, Usage};
 
 use super::prepare::Asked;
@@ -96,7 +96,7 @@ pub(super) struct Samples {
 struct Sample {
     events: EventStream,
     writer: ChatWriter,
-    settler: Settler,
+    settler: StopReasonNormalizer,
 }
 
 impl Samples {
@@ -104,7 +104,7 @@ impl Samples {
         let open = streams.into_iter().zip(0..).map(|(events, choice)| Sample {
             events,
             writer: ChatWriter::new(context.clone()).with_choice(choice),
-            settler: Settler::new(),
+            settler: StopReasonNormalizer::new(),
         });
         Self {
             open: open.collect(),

@@ -12,7 +12,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use toolgate_backend::{AnswerBody, Batch, EventStream, RelayStream};
 use toolgate_dialect::ReplyWriter;
 use toolgate_model::reply::Fold;
-use toolgate_model::settle::Settler;
+use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{ErrorKind, ReplyId, TurnError, TurnEvent};
 
 use super::keep::Said;
@@ -85,7 +85,7 @@ pub(crate) struct ReplyBody {
     source: Source,
     /// Made when first needed: a relayed stream writes nothing of its own unless something is wrong.
     writer: Option<Box<dyn ReplyWriter>>,
-    settler: Settler,
+    settler: StopReasonNormalizer,
     /// The reply so far, where it is to be kept.
     fold: Option<Fold>,
     /// Keeps the reply; the last frames wait for it, so that a client can continue a reply as soon as it is over.
@@ -109,7 +109,7 @@ impl ReplyBody {
             asked,
             source,
             writer: None,
-            settler: Settler::new(),
+            settler: StopReasonNormalizer::new(),
             keeping: None,
             out: Vec::new(),
             last_write: now,
@@ -272,7 +272,7 @@ impl ReplyBody {
     fn read_meter(&mut self) {
         if let Source::Relay(relay) = &self.source {
             let reading = relay.reading();
-            let usage = reading.usage.or_else(|| Some(self.asked.estimated_usage(reading.said_bytes?)));
+            let usage = reading.usage.or_else(|| Some(self.asked.estimated_usage(reading.content_bytes?)));
             self.record.read(usage);
         }
     }

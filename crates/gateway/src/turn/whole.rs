@@ -8,7 +8,7 @@ use toolgate_backend::EventStream;
 use toolgate_dialect::ReplyContext;
 use toolgate_dialect::openai_chat::merge_choices;
 use toolgate_model::reply::Fold;
-use toolgate_model::settle::Settler;
+use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{Reply, ReplyId, TurnError};
 
 use super::keep::Said;
@@ -67,7 +67,7 @@ async fn join(
 
 /// One reply from a stream of events.
 async fn fold(mut events: EventStream, record: &mut TurnRecord) -> Result<Reply, TurnError> {
-    let mut settler = Settler::new();
+    let mut settler = StopReasonNormalizer::new();
     let mut fold = Fold::new();
     while let Some(batch) = events.next().await {
         let batch = batch?;
