@@ -1,7 +1,7 @@
-//! A conversation, as the Messages API writes it, cut into the lines that put it into a fresh process.
+//! Splits a conversation of the Messages API into the lines that load it into a new process.
 //!
-//! What a user says is data. The program would read `@path` and run `/command`: the first is switched off in its
-//! environment, the second by an empty text block, which is dropped before the model sees it.
+//! User text is data. The program would read `@path` and run `/command`: the first is disabled by its environment, the
+//! second by an empty text block, which the program drops before the model sees it.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,12 +10,12 @@ use toolgate_model::{Losses, Translated, TurnError};
 
 use super::tools::AgentTools;
 
-/// A conversation for a fresh process.
+/// A conversation for a new process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
-    /// What was said before, in order.
+    /// The earlier messages, in order.
     pub history: Vec<HistoryLine>,
-    /// What the model is to answer: the content of the last user message.
+    /// The content of the last user message, which the model answers.
     pub last: Value,
 }
 
@@ -28,30 +28,30 @@ pub enum HistoryLine {
     Assistant(Value),
 }
 
-/// What stands for a call that the client left unanswered and talked on.
+/// The result of a call that the client did not answer before it continued.
 const ABANDONED: &str = "The user did not run this call.";
 
-/// What stands for the result of a call of the program's own that was cut off.
+/// The result of a built-in call that was interrupted.
 const CUT_OFF: &str =
-    "The connection was cut while this ran. It may have run or not: look before you run it again.";
+    "The connection was cut while this ran. It may or may not have completed: check before you run it again.";
 
-/// What the program did by itself: whole messages of its own history, built-in calls and their results included (B6).
+/// Messages of the program's own history, including built-in calls and their results, which the client did not see (B6).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OwnSteps {
-    /// What it really did where the client saw one assistant message, by that message's number among the assistant's.
+    /// The full messages behind one assistant message that the client saw, by the index of that assistant message.
     pub seen: BTreeMap<usize, Vec<Value>>,
-    /// What it had done of the turn that is asked for again.
+    /// The messages of the unfinished turn that the client requests again.
     pub unfinished: Vec<Value>,
 }
 
-/// Cuts `messages` into lines, under the names the model knows.
+/// Splits `messages` into lines, with the tool names that the model sees.
 pub fn script(
     messages: Vec<Value>,
     tools: &AgentTools,
     own: OwnSteps,
 ) -> Result<Translated<Script>, TurnError> {
     let mut losses = Losses::default();
-    let mut whole = put_in(own.seen, renamed(messages, tools));
+    let mut whole = insert_own_steps(own.seen, renamed(messages, tools));
     whole.extend(own.unfinished);
     let mut turns = merged(whole, &mut losses);
     answer_all_calls(&mut turns, &mut losses)?;
@@ -73,14 +73,14 @@ fn renamed(mut messages: Vec<Value>, tools: &AgentTools) -> Vec<Value> {
     for message in &mut messages {
         if let Some(blocks) = message["content"].as_array_mut() {
             for block in blocks {
-                tidy(block, tools);
+                adapt_block(block, tools);
             }
         }
     }
     messages
 }
 
-fn put_in(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<Value> {
+fn insert_own_steps(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<Value> {
     if steps.is_empty() {
         return messages;
     }
@@ -105,8 +105,8 @@ fn put_in(mut steps: BTreeMap<usize, Vec<Value>>, messages: Vec<Value>) -> Vec<V
     whole
 }
 
-/// What stands for the results of own calls that the program did not live to see. The client's own calls are those
-/// it has seen, and their results are its to send.
+/// The results of built-in calls that were interrupted. The client's own calls are those it has seen, and it sends their
+/// results itself.
 fn lost_results(done: &[Value], seen: &Value) -> Option<Value> {
     let blocks = |message: &Value| message["content"].as_array().cloned().unwrap_or_default();
     let all: Vec<Value> = done.iter().chain([seen]).flat_map(blocks).collect();
@@ -121,7 +121,7 @@ fn lost_results(done: &[Value], seen: &Value) -> Option<Value> {
     (!results.is_empty()).then(|| json!({ "role": "user", "content": results }))
 }
 
-/// The result of a call that was cut off.
+/// The result of a call that was interrupted.
 pub fn cut_off(call: &Value) -> Value {
     let content = json!([{ "type": "text", "text": CUT_OFF }]);
     json!({ "type": "tool_result", "tool_use_id": call, "is_error": true, "content": content })
@@ -138,7 +138,7 @@ struct Turn {
     content: Vec<Value>,
 }
 
-/// Messages of one speaker that follow one another are one turn.
+/// Merges consecutive messages of one role.
 fn merged(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for mut message in messages {
@@ -147,7 +147,7 @@ fn merged(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
             Some("system") => {
                 losses.add(
                     "messages[].system",
-                    "the agent takes instructions only above the conversation: said as the user",
+                    "the agent accepts instructions only as a system prompt: sent as user text",
                 );
                 Role::User
             }
@@ -166,8 +166,8 @@ fn merged(messages: Vec<Value>, losses: &mut Losses) -> Vec<Turn> {
     turns
 }
 
-/// Cache marks are the program's own affair, and it knows our tools by other names.
-fn tidy(block: &mut Value, tools: &AgentTools) {
+/// Removes cache marks, which the program sets itself, and renames the client's tools.
+fn adapt_block(block: &mut Value, tools: &AgentTools) {
     let Some(fields) = block.as_object_mut() else { return };
     fields.shift_remove("cache_control");
     if fields.get("type").is_some_and(|kind| kind == "tool_use") {
@@ -182,17 +182,17 @@ fn tidy(block: &mut Value, tools: &AgentTools) {
     }
 }
 
-/// The model's host wants a result for every call. A client that talked on without one has dropped the call; one
-/// that sent some results and not the others is told which are missing (B5).
+/// Adds missing results: the model's host requires one for every call. A client that continued without a result has
+/// abandoned the call. A client that sent only some results gets an error that names the missing ones (B5).
 fn answer_all_calls(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnError> {
     let last = turns.len().saturating_sub(1);
     for index in 1..turns.len() {
         let (before, after) = turns.split_at_mut(index);
-        let (Some(said), Some(answer)) = (before.last(), after.first_mut()) else { continue };
-        if said.role != Role::Assistant {
+        let (Some(calling), Some(answer)) = (before.last(), after.first_mut()) else { continue };
+        if calling.role != Role::Assistant {
             continue;
         }
-        let calls = said.content.iter().filter(|block| block["type"] == "tool_use");
+        let calls = calling.content.iter().filter(|block| block["type"] == "tool_use");
         let answered: HashSet<&str> =
             answer.content.iter().filter_map(|block| block["tool_use_id"].as_str()).collect();
         let missing: Vec<String> = calls
@@ -213,7 +213,10 @@ fn answer_all_calls(turns: &mut [Turn], losses: &mut Losses) -> Result<(), TurnE
                 ),
             ));
         }
-        losses.add("tool calls without a result", "the conversation went on without them: told to the model");
+        losses.add(
+            "tool calls without a result",
+            "the conversation continued without them: an error result is sent to the model",
+        );
         let abandoned = missing.iter().map(|id| {
             let content = json!([{ "type": "text", "text": ABANDONED }]);
             json!({ "type": "tool_result", "tool_use_id": id, "is_error": true, "content": content })

@@ -1,4 +1,4 @@
-//! One line from the program, as far as we must understand it.
+//! Reads lines from the program, as far as the gateway needs them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,22 +7,22 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What the program said.
+/// A line from the program.
 #[derive(Clone, Debug)]
 pub enum Line<'a> {
-    /// A turn begins; it comes before every turn. Names the program's version.
+    /// A turn starts. Contains the program's version.
     Init {
-        /// `2.1.197`; empty where the program does not say.
+        /// `2.1.197`; empty if absent.
         version: String,
     },
-    /// One event of the model's stream, as the model's host sent it.
+    /// An event of the model's stream, as the model's host sent it.
     Event {
         /// The event's JSON.
         event: &'a str,
-        /// The call of a sub-agent whose stream it is; `None` for the conversation itself.
+        /// The call of the sub-agent that produced it; `None` for the main conversation.
         parent: Option<String>,
     },
-    /// A finished block of the model's message, or a message the program made up to tell an error.
+    /// A finished block of the model's message, or a message that the program generated for an error.
     Assistant {
         /// The message, with this block as its content.
         message: Value,
@@ -36,29 +36,29 @@ pub enum Line<'a> {
         /// The sub-agent's call.
         parent: Option<String>,
     },
-    /// A turn is over, or a quiet user line was taken.
+    /// A turn ended, or a history-only user message was accepted.
     Result(Box<Outcome>),
-    /// The program asks, and waits for our answer.
+    /// A control request; the program waits for the response.
     Request {
-        /// To be repeated in the answer.
+        /// To be repeated in the response.
         id: RequestId,
-        /// What it asks.
+        /// The request.
         ask: Ask,
     },
-    /// The program answers what we asked.
+    /// The response to a control request from the gateway.
     Response {
-        /// The id of our request.
+        /// The id of the request.
         id: RequestId,
-        /// The answer, or why there is none.
+        /// The response or the error.
         outcome: Result<Value, String>,
     },
-    /// The program no longer wants an answer.
+    /// The program cancelled a control request.
     Withdrawn(RequestId),
-    /// Nothing that matters to us.
+    /// Anything else.
     Other,
 }
 
-/// Ties an answer to its question.
+/// Links a control response with its request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId(String);
 
@@ -74,40 +74,40 @@ impl RequestId {
     }
 }
 
-/// What the program asks.
+/// A control request from the program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ask {
-    /// A message to one of our tool servers.
+    /// A message for a tool server.
     ToolServer {
-        /// Which one.
+        /// The server's name.
         server: String,
         /// The JSON-RPC message.
         message: Value,
     },
-    /// May it use this tool?
+    /// A permission request for a tool call.
     Permission(PermissionAsk),
-    /// A form for the user, which nobody here can fill in.
+    /// A form for the user, which the gateway cannot fill in.
     Elicitation,
-    /// A hook of ours; we register none.
+    /// A hook callback; the gateway registers no hooks.
     Hook,
-    /// A dialog that we never said we could show: the program wants silence then.
+    /// A dialog that the gateway does not support: no response is expected.
     Dialog,
-    /// Something newer.
+    /// A subtype unknown to this version.
     Unknown(String),
 }
 
-/// May the program use this tool?
+/// A permission request for a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PermissionAsk {
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
-    /// What it would do.
+    /// The tool's input.
     pub input: Value,
-    /// The call that waits.
+    /// The id of the call.
     pub call: Option<String>,
-    /// Changes of the rules the program proposes. Never to be echoed: one of them may open everything.
+    /// Permission updates that the program suggests. Never echo them: one of them may allow everything.
     pub suggestions: Vec<Value>,
-    /// Why it asks.
+    /// The reason for the request.
     pub reason: Option<String>,
 }
 
@@ -116,34 +116,34 @@ pub struct PermissionAsk {
 pub struct Outcome {
     /// `success`, `error_max_turns`, `error_during_execution`, …
     pub subtype: String,
-    /// True for failures of the model's host too, whose subtype is `success`.
+    /// Also true for failures of the model's host, whose subtype is `success`.
     pub is_error: bool,
-    /// Model calls in this turn; none for a quiet line.
+    /// The number of model calls; zero for a history-only user message.
     pub turns: u64,
-    /// The last text, or what the host's failure was.
+    /// The last text, or the error of the model's host.
     pub text: Option<String>,
-    /// The status the model's host failed with.
+    /// The error status of the model's host.
     pub api_status: Option<u16>,
-    /// What else went wrong.
+    /// Further errors.
     pub errors: Vec<String>,
-    /// The answer by the schema that was asked for.
+    /// The answer that follows the requested schema.
     pub structured: Option<Value>,
-    /// Why the model stopped, in its host's words.
+    /// The model's stop reason.
     pub stop: Option<String>,
-    /// What the process has cost so far, in dollars.
+    /// The total cost of the process so far, in US dollars.
     pub cost_usd: Option<f64>,
 }
 
-/// A line that begins like an object and is none.
+/// A line that starts like an object but cannot be parsed.
 #[derive(Debug, thiserror::Error)]
-#[error("the agent wrote a line that is no message: {shown}")]
+#[error("the agent wrote a line that is not a valid message: {shown}")]
 pub struct BrokenLine {
     shown: String,
     source: serde_json::Error,
 }
 
 impl<'a> Line<'a> {
-    /// Reads one line. Some builds print other things beside messages: what is no object is ignored.
+    /// Reads one line. Lines that are not objects are ignored: some builds print other text.
     pub fn read(line: &'a str) -> Result<Self, BrokenLine> {
         if !line.starts_with('{') {
             return Ok(Self::Other);
@@ -190,7 +190,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// How much of a broken line an error shows.
+/// How much of an invalid line an error quotes.
 const SHOWN_CHARS: usize = 200;
 
 #[derive(Deserialize)]
@@ -304,7 +304,7 @@ impl From<ResultIn> for Outcome {
     }
 }
 
-/// An error as the program tells it: mostly a text.
+/// The text of an error, which is usually a string.
 fn text_of(error: Value) -> String {
     if let Value::String(text) = error { text } else { error.to_string() }
 }

@@ -1,14 +1,13 @@
-//! How Claude Code talks as a child process: JSON lines over its stdin and stdout. Pure: lines in, lines out.
+//! Claude Code's protocol as a child process: JSON lines over stdin and stdout. Converts lines, without I/O.
 //!
 //! ```text
-//!  the program ─ Line::read ─▶ stream events, results, questions (control requests)
-//!  write::*    ─ lines ──────▶ the program: opening, history, user turns, answers
-//!  ToolServer  ─ answers the program's MCP messages about the client's tools (A5, E8)
+//!  program    ─ Line::read ─▶ stream events, results, control requests
+//!  write::*   ─ lines ──────▶ program: initialization, history, user turns, control responses
+//!  ToolServer ─ answers the program's MCP messages about the client's tools (A5, E8)
 //! ```
 //!
-//! The program moves weekly, so every set is open: an unknown type, subtype or field is ignored (B1). Conversations
-//! travel as the JSON of the Messages API, which the program speaks with its model; whoever uses this module reads
-//! and writes that JSON with the dialect that owns it.
+//! The program changes weekly, so unknown types, subtypes and fields are ignored (B1). Conversations are in the JSON of
+//! the Messages API, which the program uses with its model; callers read and write that JSON with its own dialect.
 
 mod conversation;
 mod line;
@@ -24,8 +23,8 @@ pub use line::{Ask, BrokenLine, Line, Outcome, PermissionAsk, RequestId};
 pub use tool_server::{HeldCall, ServerAnswer, ToolServer, call_answer, call_failure};
 pub use tools::{AgentTools, ServedTool, result_content};
 
-/// The tool server's name: the model sees a client's tool `f` as `mcp__client__f`.
+/// The name of the tool server: the model sees a client's tool `f` as `mcp__client__f`.
 pub const SERVER: &str = "client";
 
-/// What stands before every tool of [`SERVER`] in the model's sight.
+/// The prefix of every tool of [`SERVER`], as the model sees it.
 pub const PREFIX: &str = "mcp__client__";

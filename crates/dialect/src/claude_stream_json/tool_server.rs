@@ -1,50 +1,50 @@
-//! The tool server that offers a client's tools to the program (A5, E8): an ordinary MCP server whose messages travel
-//! inside control requests.
+//! The tool server that offers a client's tools to the program (A5, E8): an MCP server whose messages are inside control
+//! requests.
 
 use serde_json::{Value, json};
 
 use super::SERVER;
 use super::tools::AgentTools;
 
-/// JSON-RPC: there is no such method.
+/// JSON-RPC: method not found.
 const METHOD_NOT_FOUND: i64 = -32601;
-/// JSON-RPC: the parameters make no sense.
+/// JSON-RPC: invalid parameters.
 const INVALID_PARAMS: i64 = -32602;
-/// The newest protocol this server was written after, for a program that names none.
+/// The protocol version for a program that names none.
 const PROTOCOL: &str = "2025-11-25";
 
-/// Answers for a client's tools.
+/// Serves a client's tools.
 #[derive(Clone, Debug, Default)]
 pub struct ToolServer {
     list: Value,
 }
 
-/// What a message to the server gets.
+/// The response to a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerAnswer {
-    /// This message, now.
+    /// Respond with this message now.
     Now(Value),
-    /// The client's result, when it comes.
+    /// Respond when the client sends the result.
     Held(HeldCall),
 }
 
-/// A call that waits for the client.
+/// A call that waits for the client's result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldCall {
-    /// The JSON-RPC id to answer.
+    /// The JSON-RPC id of the request.
     rpc: Value,
     /// The call's id in the model's message.
     pub call: String,
 }
 
 impl ToolServer {
-    /// Offers these tools.
+    /// A server with these tools.
     pub fn new(tools: &AgentTools) -> Self {
         let list = tools.served().iter().map(|tool| tool.entry().clone());
         Self { list: Value::Array(list.collect()) }
     }
 
-    /// Takes one message.
+    /// Handles one message.
     pub fn answer(&self, message: &Value) -> ServerAnswer {
         let rpc = message.get("id").cloned();
         let params = &message["params"];
@@ -63,7 +63,7 @@ impl ToolServer {
                     None => failure(rpc, INVALID_PARAMS, "the call does not say which tool_use it is"),
                 };
             }
-            // A notification gets an answer too: the program waits for one.
+            // The program waits for a response to notifications too.
             method if method == "ping" || method.starts_with("notifications/") => json!({}),
             method => {
                 return failure(rpc, METHOD_NOT_FOUND, &format!("this server has no method `{method}`"));
@@ -73,13 +73,13 @@ impl ToolServer {
     }
 }
 
-/// The answer to a held call: what the client's tool gave, as MCP content.
+/// The response to a held call, with the result as MCP content.
 pub fn call_answer(call: &HeldCall, content: &Value, outcome: toolgate_model::ToolOutcome) -> Value {
     let is_error = outcome == toolgate_model::ToolOutcome::Error;
     json!({ "jsonrpc": "2.0", "id": call.rpc, "result": { "content": content, "isError": is_error } })
 }
 
-/// The answer to a held call that nobody will run.
+/// The response to a held call that will not be run.
 pub fn call_failure(call: &HeldCall, why: &str) -> Value {
     let content = json!([{ "type": "text", "text": why }]);
     call_answer(call, &content, toolgate_model::ToolOutcome::Error)

@@ -1,31 +1,31 @@
-//! Lines for the program. Each is one JSON object without a line end; one broken line would end the program, so all
-//! of them are made here.
+//! Writes lines for the program: one JSON object each, without a line end. An invalid line would end the program, so all
+//! lines are written here.
 
 use serde_json::{Value, json};
 
 use super::line::RequestId;
 use super::{PREFIX, SERVER};
 
-/// What a process is told once, before its first turn.
+/// The settings of a process, sent before its first turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Opening {
     /// The system prompt.
     pub system: SystemPrompt,
-    /// Bare names that a model may use for tools of ours.
+    /// Names without prefix that a model may use for the client's tools.
     pub aliases: Vec<String>,
-    /// The schema an answer must follow.
+    /// The schema that answers must follow.
     pub schema: Option<Value>,
 }
 
-/// What the model is told above the conversation.
+/// The system prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum SystemPrompt {
-    /// The program's own.
+    /// The program's default.
     #[default]
     Own,
-    /// The program's own and this after it.
+    /// The default, with this text appended.
     Append(String),
-    /// This instead of the program's own; may be nothing.
+    /// These texts instead of the default; may be empty.
     Replace(Vec<String>),
 }
 
@@ -34,7 +34,7 @@ pub fn initialize(id: &RequestId, opening: &Opening) -> String {
     let mut request = json!({
         "subtype": "initialize",
         "sdkMcpServers": [SERVER],
-        // A call may wait as long as the client likes, in the foreground.
+        // A call waits for the client without a deadline, in the foreground.
         "sdkMcpServerConfigs": { SERVER: { "timeout": MAX_CALL_WAIT_MS, "disableAutoBackground": true } },
     });
     match &opening.system {
@@ -53,16 +53,16 @@ pub fn initialize(id: &RequestId, opening: &Opening) -> String {
     control(id, &request)
 }
 
-/// The longest a call may wait at the program: the largest time its timers take, 24 days.
+/// How long the program lets a call wait: the maximum of its timers, 24 days.
 pub const MAX_CALL_WAIT_MS: u64 = 2_147_483_647;
 
-/// A user line that the model answers.
+/// A user message that the model answers.
 pub fn user(uuid: &str, content: &Value) -> String {
     user_line(uuid, content).to_string()
 }
 
-/// A user line that only becomes history. The program confirms it by a result without turns, and until then the next
-/// line must wait: user lines are queued and assistant lines are not.
+/// A user message for the history only. The program confirms it by a result without turns. Wait for it before the next
+/// line: the program queues user lines, but not assistant lines.
 pub fn quiet_user(uuid: &str, content: &Value) -> String {
     let mut line = user_line(uuid, content);
     line["shouldQuery"] = json!(false);
@@ -75,13 +75,13 @@ fn user_line(uuid: &str, content: &Value) -> Value {
         "session_id": "",
         "parent_tool_use_id": null,
         "uuid": uuid,
-        // Newer programs then take the text as it is; older ones do so for other reasons, see `conversation`.
+        // Newer versions then use the text unchanged; for older ones see `conversation`.
         "client_composed": true,
         "message": { "role": "user", "content": content },
     })
 }
 
-/// What the assistant said earlier. Every such line has an id of its own, or the program takes two messages for one.
+/// An assistant message for the history. Every line needs its own id, or the program merges two messages.
 pub fn assistant(uuid: &str, model: &str, content: &Value) -> String {
     let id = uuid.replace('-', "");
     json!({
@@ -103,7 +103,7 @@ pub fn assistant(uuid: &str, model: &str, content: &Value) -> String {
     .to_string()
 }
 
-/// Answers a request of the program.
+/// Responds to a control request.
 pub fn answer(id: &RequestId, response: &Value) -> String {
     json!({
         "type": "control_response",
@@ -112,12 +112,12 @@ pub fn answer(id: &RequestId, response: &Value) -> String {
     .to_string()
 }
 
-/// Answers a message to a tool server.
+/// Responds to a message for a tool server.
 pub fn answer_tool_server(id: &RequestId, message: &Value) -> String {
     answer(id, &json!({ "mcp_response": message }))
 }
 
-/// Refuses a request of the program.
+/// Rejects a control request.
 pub fn refuse(id: &RequestId, why: &str) -> String {
     json!({
         "type": "control_response",
@@ -126,7 +126,7 @@ pub fn refuse(id: &RequestId, why: &str) -> String {
     .to_string()
 }
 
-/// Lets a tool run. The input always stands in it: without one, some versions run the tool with nothing.
+/// Allows a tool call. Always contains the input: without it, some versions run the tool with empty input.
 pub fn allow(id: &RequestId, input: &Value, updates: &[Value], call: Option<&str>) -> String {
     let mut response = json!({ "behavior": "allow", "updatedInput": input, "updatedPermissions": updates });
     if let Some(call) = call {
@@ -135,21 +135,21 @@ pub fn allow(id: &RequestId, input: &Value, updates: &[Value], call: Option<&str
     answer(id, &response)
 }
 
-/// Keeps a tool from running.
+/// Denies a tool call.
 pub fn deny(id: &RequestId, message: &str, then: AfterDenial) -> String {
     answer(id, &json!({ "behavior": "deny", "message": message, "interrupt": then == AfterDenial::EndTurn }))
 }
 
-/// What a denial does to the turn.
+/// What happens to the turn after a denial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterDenial {
-    /// The model hears of it and goes on.
+    /// The model gets the denial as a result and continues.
     GoOn,
-    /// The turn is over.
+    /// The turn ends.
     EndTurn,
 }
 
-/// A permission update for this session only: the program would write the others into files of the host.
+/// Limits a permission update to this session: other destinations are files on the host.
 pub fn for_this_session(mut update: Value) -> Value {
     if let Some(update) = update.as_object_mut() {
         update.insert("destination".to_owned(), json!("session"));
