@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_model::settle::Settler;
+use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{Losses, Reply, TurnRequest, pairing, reply};
 
 use crate::essence::{self, Statement};
@@ -70,7 +70,7 @@ pub(super) fn report_unexplained(
 
 /// The reply as the gateway passes it to another dialect.
 pub(super) fn normalized(reply: &Reply) -> Reply {
-    let mut settler = Settler::new();
-    let events = reply.clone().into_events().into_iter().map(|event| settler.event(event));
+    let mut normalizer = StopReasonNormalizer::new();
+    let events = reply.clone().into_events().into_iter().map(|event| normalizer.event(event));
     reply::fold(events).unwrap_or_else(|_| reply.clone())
 }

@@ -115,8 +115,8 @@ fn cross(
     faults: &mut Verdict,
 ) {
     let reply = crossing::normalized(reply);
-    let mut settler = toolgate_model::settle::Settler::new();
-    let events: Vec<TurnEvent> = events.iter().cloned().map(|event| settler.event(event)).collect();
+    let mut normalizer = toolgate_model::stop_reason::StopReasonNormalizer::new();
+    let events: Vec<TurnEvent> = events.iter().cloned().map(|event| normalizer.event(event)).collect();
     for (name, other) in crossing::others(dialect) {
         let (bytes, losses) = write(other, &events, request);
         let read = read(other, &bytes, usize::MAX);

@@ -1,18 +1,18 @@
-//! What a turn cost in money: the same field of `usage` in every dialect. No vendor has one, so this is our own.
+//! The price of a turn, in `usage`. No vendor defines such a field, so every dialect uses this one.
 
 use serde_json::Value;
 use toolgate_model::Fields;
 
 const COST: &str = "cost_usd";
 
-/// Takes the price out of the fields of `usage`.
+/// Removes the price from the fields of `usage`.
 pub(crate) fn take(usage: &mut Fields) -> Option<f64> {
     let cost = usage.get(COST)?.as_f64()?;
     usage.shift_remove(COST);
     Some(cost)
 }
 
-/// Adds the price to the fields of `usage`, where it is known.
+/// Adds the price to the fields of `usage`, if it is known.
 pub(crate) fn put(cost: Option<f64>, usage: &mut Fields) {
     if let Some(cost) = cost {
         usage.insert(COST.to_owned(), Value::from(cost));
@@ -28,7 +28,7 @@ mod tests {
     use crate::{ReplyContext, registry};
 
     #[test]
-    fn every_dialect_tells_the_price_and_reads_it_again() {
+    fn every_dialect_writes_and_reads_the_price() {
         let usage = Usage { input: 3, output: 4, cost_usd: Some(0.0125), ..Usage::default() };
         let finish = Finish { usage: Some(usage), ..Finish::default() };
         let reply = Reply { finish, ..Reply::default() };

@@ -1,58 +1,57 @@
-//! What a host's error says beyond what every dialect can tell: kept for clients of the host's own dialect, reported
-//! as lost to others.
+//! Error fields that have no typed counterpart: kept for clients of the host's own dialect, reported as lost to others.
 
 use serde_json::{Map, Value};
 use toolgate_model::{DialectId, Extras, Fields};
 
-/// Where errors stand in their bodies, in every dialect.
+/// The field that holds the error, in every dialect.
 const ERROR: &str = "error";
-/// How fields inside the error are told from fields beside it.
-const INSIDE: &str = "error.";
-/// The host's own word for what went wrong.
+/// Prefix of fields inside the error object; fields beside it have none.
+const INNER_PREFIX: &str = "error.";
+/// The host's name for the kind of error.
 const KIND: &str = "type";
-/// What names the exchange, or says in the host's words what every dialect has words for.
+/// Fields that identify the request, or repeat what `ErrorKind` already says.
 const ENVELOPE_FIELDS: [&str; 3] = ["request_id", "type", "error.type"];
 
-/// What `body` says and `told`, the same error as we write it, does not.
-pub(crate) fn of(dialect: DialectId, body: &[u8], told: &[u8]) -> Extras {
-    let (Ok(Value::Object(body)), Ok(Value::Object(told))) =
-        (serde_json::from_slice(body), serde_json::from_slice(told))
+/// The fields of `body` that are missing in `written`, the same error as this dialect writes it.
+pub(crate) fn of(dialect: DialectId, body: &[u8], written: &[u8]) -> Extras {
+    let (Ok(Value::Object(body)), Ok(Value::Object(written))) =
+        (serde_json::from_slice(body), serde_json::from_slice(written))
     else {
         return Extras::NONE;
     };
     let mut rest = Fields::new();
-    for (name, value) in beyond(&body, &told) {
+    for (name, value) in difference(&body, &written) {
         if name != ERROR {
             rest.insert(name, value);
         } else if let Value::Object(inside) = value {
-            rest.extend(inside.into_iter().map(|(name, value)| (format!("{INSIDE}{name}"), value)));
+            rest.extend(inside.into_iter().map(|(name, value)| (format!("{INNER_PREFIX}{name}"), value)));
         }
     }
     Extras::of(dialect, rest).envelope_fields(&ENVELOPE_FIELDS)
 }
 
-/// Adds to a written error what else its host said, if it spoke this dialect.
+/// Adds the host's extra fields to a written error, if the host used this dialect.
 pub(crate) fn add(dialect: DialectId, extras: &Extras, written: Vec<u8>) -> Vec<u8> {
     let Some(rest) = extras.known_to(dialect).filter(|rest| !rest.is_empty()) else { return written };
     let Ok(Value::Object(mut body)) = serde_json::from_slice(&written) else { return written };
     for (name, value) in rest {
-        let (place, name) = match (name.strip_prefix(INSIDE), body.get_mut(ERROR)) {
+        let (target, name) = match (name.strip_prefix(INNER_PREFIX), body.get_mut(ERROR)) {
             (Some(inside), Some(Value::Object(error))) => (error, inside),
             _ => (&mut body, name.as_str()),
         };
-        fill(place, name, value);
+        fill(target, name, value);
     }
     Value::Object(body).to_string().into_bytes()
 }
 
 /// Fields of `one` that `other` lacks, objects compared field by field.
-fn beyond(one: &Map<String, Value>, other: &Map<String, Value>) -> Map<String, Value> {
+fn difference(one: &Map<String, Value>, other: &Map<String, Value>) -> Map<String, Value> {
     let mut rest = Map::new();
     for (name, value) in one {
         match (value, other.get(name)) {
             (Value::Null, _) => {}
             (Value::Object(value), Some(Value::Object(known))) => {
-                let inside = beyond(value, known);
+                let inside = difference(value, known);
                 if !inside.is_empty() {
                     rest.insert(name.clone(), Value::Object(inside));
                 }
@@ -60,7 +59,7 @@ fn beyond(one: &Map<String, Value>, other: &Map<String, Value>) -> Map<String, V
             (_, None | Some(Value::Null)) => {
                 rest.insert(name.clone(), value.clone());
             }
-            // Hosts have more words for their errors than we have kinds.
+            // Hosts have more error types than `ErrorKind` has variants.
             (_, Some(known)) if name == KIND && value != known => {
                 rest.insert(name.clone(), value.clone());
             }
@@ -70,13 +69,13 @@ fn beyond(one: &Map<String, Value>, other: &Map<String, Value>) -> Map<String, V
     rest
 }
 
-fn fill(place: &mut Map<String, Value>, name: &str, value: &Value) {
-    match (place.get_mut(name), value) {
+fn fill(target: &mut Map<String, Value>, name: &str, value: &Value) {
+    match (target.get_mut(name), value) {
         (Some(Value::Object(inside)), Value::Object(more)) => {
             more.iter().for_each(|(name, value)| fill(inside, name, value));
         }
         (None | Some(Value::Null), _) => {
-            place.insert(name.to_owned(), value.clone());
+            target.insert(name.to_owned(), value.clone());
         }
         (Some(known), _) if name == KIND => *known = value.clone(),
         (Some(_), _) => {}
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_else_the_host_said_reaches_a_client_of_its_dialect() {
+    fn extra_error_fields_reach_a_client_of_the_same_dialect() {
         let bodies = [
             (
                 "anthropic-messages",
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_it_is_a_loss_and_the_body_is_a_plain_error() {
+    fn another_dialect_reports_them_as_lost_and_writes_a_plain_error() {
         let host = find("anthropic-messages").expect("it is registered");
         let body = json!({ "type": "error", "request_id": "req_1", "trace": 1,
                            "error": { "type": "rate_limit_error", "message": "slow", "window": 5 } });

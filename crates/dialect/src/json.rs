@@ -1,38 +1,37 @@
-//! JSON texts, read fast. Only what cannot be read is read once more, to find the place at fault: keeping track of
-//! the place costs, and most texts are good.
+//! JSON parsing with error paths. Tracking the path is slow, so a text is parsed without it first and only parsed again,
+//! with the path, if that fails.
 
 use serde::Deserialize;
 use serde::de::Error;
 use serde_json::Value;
 
-/// Why a JSON text could not be read.
+/// Why a JSON text could not be parsed.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
-    /// Where, as in `messages[0].role`; `None` where it is the text as a whole.
-    pub(crate) place: Option<String>,
+    /// The path of the value at fault, such as `messages[0].role`; `None` if it is the whole text.
+    pub(crate) path: Option<String>,
     pub(crate) cause: serde_json::Error,
 }
 
-/// Reads a text that holds one value and nothing after it.
+/// Parses a text that is exactly one JSON value.
 pub(crate) fn read<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Unreadable> {
-    // Checked once for the whole text, letters need not be checked string by string.
-    let text =
-        std::str::from_utf8(text).map_err(|_| Unreadable { place: None, cause: wrong_letter(text) })?;
+    // One UTF-8 check for the whole text saves a check per string.
+    let text = std::str::from_utf8(text).map_err(|_| Unreadable { path: None, cause: utf8_error(text) })?;
     serde_json::from_str(text).map_err(|cause| {
         let mut json = serde_json::Deserializer::from_str(text);
         match serde_path_to_error::deserialize::<_, T>(&mut json) {
-            // The value was good, so it is what follows.
-            Ok(_) => Unreadable { place: None, cause },
+            // The value itself is valid, so trailing characters are at fault.
+            Ok(_) => Unreadable { path: None, cause },
             Err(error) => {
-                let place = Some(error.path().to_string()).filter(|place| place != "." && place != "?");
-                Unreadable { place, cause: error.into_inner() }
+                let path = Some(error.path().to_string()).filter(|path| path != "." && path != "?");
+                Unreadable { path, cause: error.into_inner() }
             }
         }
     })
 }
 
-/// Says where a text stops being UTF-8.
-fn wrong_letter(text: &[u8]) -> serde_json::Error {
+/// The error that names the position of the first byte that is not UTF-8.
+fn utf8_error(text: &[u8]) -> serde_json::Error {
     match serde_json::from_slice::<Value>(text) {
         Err(cause) => cause,
         Ok(_) => Error::custom("the text is not UTF-8"),
@@ -56,14 +55,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(text: &str, place: Option<&str>, cause: &str) {
-        let error = read::<Outer>(text.as_bytes()).expect_err("a bad text");
-        assert_eq!(error.place.as_deref(), place, "{text}");
+    fn check(text: &str, path: Option<&str>, cause: &str) {
+        let error = read::<Outer>(text.as_bytes()).expect_err("an invalid text");
+        assert_eq!(error.path.as_deref(), path, "{text}");
         assert!(error.cause.to_string().starts_with(cause), "{text}: {}", error.cause);
     }
 
     #[test]
-    fn the_place_at_fault_is_named() {
+    fn errors_carry_the_path_of_the_value() {
         check(
             r#"{"inner": [{"number": 1}, {"number": "x"}]}"#,
             Some("inner[1].number"),
@@ -73,12 +72,12 @@ mod tests {
         check("{}", None, "missing field `inner`");
         check("{", None, "EOF while parsing");
         check(r#"{"inner": []} x"#, None, "trailing characters");
-        let error = read::<Outer>(b"{\"other\": \"\xff\"}").expect_err("no UTF-8");
+        let error = read::<Outer>(b"{\"other\": \"\xff\"}").expect_err("invalid UTF-8");
         assert_eq!(error.cause.to_string(), "invalid unicode code point at line 1 column 12");
     }
 
     #[test]
-    fn a_good_text_is_read() {
+    fn a_valid_text_is_parsed() {
         assert!(read::<Outer>(br#" {"inner": [{"number": 1}]} "#).is_ok());
     }
 }

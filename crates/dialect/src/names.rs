@@ -1,5 +1,5 @@
-//! Tool names a host accepts (T24): too long or with strange letters, a name is shortened with a hash of itself, and
-//! the client still sees its own.
+//! Tool names that a host accepts (T24). A name that is too long or has forbidden characters is replaced by a shortened
+//! name with a hash; the client still sees its own name.
 
 use std::collections::HashSet;
 
@@ -8,16 +8,16 @@ use toolgate_model::{Block, Message, TurnRequest};
 
 use crate::NameMap;
 
-/// What tool names a host accepts.
+/// The tool names that a host accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct NameRules {
-    /// The most characters.
+    /// The maximum length in characters.
     pub max_len: usize,
-    /// The characters.
+    /// The allowed characters.
     pub allowed: fn(char) -> bool,
 }
 
-/// The names that must change, in tools and history alike.
+/// The names that must change, of offered tools and of calls in the history.
 pub fn host_names(request: &TurnRequest, rules: &NameRules) -> NameMap {
     let mut map = NameMap::default();
     let offered = request.tools.iter().filter_map(|tool| tool.name());
@@ -32,7 +32,7 @@ pub fn host_names(request: &TurnRequest, rules: &NameRules) -> NameMap {
         if host_name == name {
             continue;
         }
-        // A client may offer both `a.b` and the very name we would give it.
+        // A client may offer both `a.b` and the name that would replace it.
         while !used.insert(host_name.clone()) {
             host_name = shortened(&format!("{host_name}."), rules.max_len, rules.allowed);
         }
@@ -58,7 +58,7 @@ mod tests {
     use toolgate_model::{Extras, FunctionTool, Tool, ToolName};
 
     #[test]
-    fn names_change_only_where_they_must_and_come_back() {
+    fn only_invalid_names_change_and_they_map_back() {
         let tool = |name: &str| {
             Tool::Function(FunctionTool {
                 name: name.into(),

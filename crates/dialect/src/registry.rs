@@ -1,12 +1,12 @@
-//! The dialects there are.
+//! The list of dialects.
 
 use crate::{ClientDialect, UpstreamDialect, anthropic_messages, openai_chat, openai_responses};
 
 /// A dialect in both of its roles.
 pub struct Dialect {
-    /// As clients speak it.
+    /// Towards clients.
     pub client: &'static dyn ClientDialect,
-    /// As hosts speak it.
+    /// Towards hosts.
     pub upstream: &'static dyn UpstreamDialect,
 }
 
@@ -23,7 +23,7 @@ pub const ALL: [(&str, Dialect); 3] = [
     ),
 ];
 
-/// The dialect of this name.
+/// The dialect with this name.
 pub fn find(name: &str) -> Option<&'static Dialect> {
     ALL.iter().find(|(known, _)| *known == name).map(|(_, dialect)| dialect)
 }

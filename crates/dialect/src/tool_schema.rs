@@ -1,5 +1,5 @@
-//! A tool's schema as hosts of every dialect take it (T24): an object with a `type`, no choice at its root, and no
-//! references. A schema that is like that already goes out byte for byte (T37).
+//! Tool schemas in the form that hosts of every dialect accept (T24): an object with a `type`, no `anyOf` at its root,
+//! and no references. A schema that already has this form is sent byte for byte (T37).
 
 use std::borrow::Cow;
 
@@ -9,29 +9,30 @@ use serde_json::{Value, json};
 use toolgate_model::references::{Inlined, Meaning, inlined};
 use toolgate_model::{Fields, JsonText, Losses};
 
-/// Keywords hosts refuse at the root.
-const CHOICES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
-/// Keywords whose keys are names that the schema's author chose.
+/// Keywords that hosts reject at the root.
+const ROOT_CHOICES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+/// Keywords whose keys are names chosen by the schema's author.
 const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
-/// The schema for a host of another dialect than the client's.
+/// The schema for a host of a different dialect than the client's.
 pub(crate) fn for_host(tool: &str, schema: Option<&JsonText>, losses: &mut Losses) -> JsonText {
     let Some(schema) = schema else { return JsonText::from_value(&empty()) };
-    if is_fit(schema.as_str()) {
+    if is_acceptable(schema.as_str()) {
         return schema.clone();
     }
     let value = schema.to_value();
     let (text, value) = match inlined(&value) {
         Some(Inlined { schema: flat, meaning: Meaning::Same }) => (JsonText::from_value(&flat), flat),
-        // Recursive schemas need their references. Hosts that take none say so.
+        // Recursive schemas need their references. Hosts that support none return an error.
         Some(Inlined { schema: _, meaning: Meaning::Wider }) | None => (schema.clone(), value),
     };
     let Value::Object(root) = value else {
-        losses.add(format!("tools[{tool}].schema"), "the schema is no JSON object: any object is accepted");
+        losses
+            .add(format!("tools[{tool}].schema"), "the schema is not a JSON object: any object is accepted");
         return JsonText::from_value(&empty());
     };
     let is_object = root.get("type").and_then(Value::as_str) == Some("object");
-    if is_object && !CHOICES.iter().any(|keyword| root.contains_key(*keyword)) {
+    if is_object && !ROOT_CHOICES.iter().any(|keyword| root.contains_key(*keyword)) {
         return text;
     }
     let mut fixed = Fields::new();
@@ -40,7 +41,7 @@ pub(crate) fn for_host(tool: &str, schema: Option<&JsonText>, losses: &mut Losse
         losses.add(format!("tools[{tool}].schema.type"), "the root of a tool's schema must be an object");
     }
     fixed.extend(root.into_iter().filter(|(name, _)| name != "type"));
-    for keyword in CHOICES {
+    for keyword in ROOT_CHOICES {
         if let Some(Value::Array(variants)) = fixed.shift_remove(keyword) {
             losses.add(format!("tools[{tool}].schema.{keyword}"), "not allowed at the root: variants merged");
             merge_variants(keyword, &variants, &mut fixed);
@@ -49,9 +50,9 @@ pub(crate) fn for_host(tool: &str, schema: Option<&JsonText>, losses: &mut Losse
     JsonText::from_value(&Value::Object(fixed))
 }
 
-/// True where it can be seen without reading all of the schema that hosts take it as it is. Clients send dozens of
-/// tools with every request, and nearly all of them are so.
-fn is_fit(schema: &str) -> bool {
+/// A cheap check that hosts accept the schema as it is. Clients send dozens of tools with every request, and nearly all
+/// of them pass.
+fn is_acceptable(schema: &str) -> bool {
     #[derive(Deserialize)]
     struct Root<'a> {
         #[serde(borrow, rename = "type")]
@@ -63,7 +64,7 @@ fn is_fit(schema: &str) -> bool {
         #[serde(default, rename = "allOf")]
         all_of: Presence,
     }
-    // The keyword could be written with escapes.
+    // The keyword may be written with escapes.
     let may_refer = schema.contains("$ref") || schema.contains("\\u00");
     let Ok(Root { kind, any_of, one_of, all_of }) = serde_json::from_str(schema) else { return false };
     kind == "object"
@@ -71,7 +72,7 @@ fn is_fit(schema: &str) -> bool {
         && [any_of, one_of, all_of].iter().all(|choice| *choice == Presence::Absent)
 }
 
-/// Whether a field is there, whatever its value.
+/// Whether a field is present, with any value.
 #[derive(Default, PartialEq)]
 enum Presence {
     #[default]
@@ -85,7 +86,7 @@ impl<'de> Deserialize<'de> for Presence {
     }
 }
 
-/// The schema without these keywords, each reported. Names that its author chose may be called like them.
+/// The schema without these keywords, each reported. Property names that equal a keyword are kept.
 pub(crate) fn without(keywords: &[&str], tool: &str, schema: JsonText, losses: &mut Losses) -> JsonText {
     let mut value = schema.to_value();
     let mut stripped = Vec::new();
@@ -94,7 +95,7 @@ pub(crate) fn without(keywords: &[&str], tool: &str, schema: JsonText, losses: &
         return schema;
     }
     for keyword in stripped {
-        losses.add(format!("tools[{tool}].schema.{keyword}"), "the host refuses it in a strict tool");
+        losses.add(format!("tools[{tool}].schema.{keyword}"), "the host rejects it in a strict tool");
     }
     JsonText::from_value(&value)
 }
@@ -126,7 +127,7 @@ fn empty() -> Value {
     json!({ "type": "object", "properties": {} })
 }
 
-/// Every variant's properties are allowed; required is what each of them requires, for `allOf` what any does.
+/// Allows the properties of every variant. Requires what every variant requires; for `allOf`, what any does.
 fn merge_variants(keyword: &str, variants: &[Value], root: &mut Fields) {
     let mut properties = object(root.get("properties"));
     let mut shared: Option<Vec<Value>> = None;
@@ -170,24 +171,24 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &str, expected: &str) {
-        let text = JsonText::parse(schema).expect("a JSON text");
+        let text = JsonText::parse(schema).expect("valid JSON");
         assert_eq!(for_host("t", Some(&text), &mut Losses::default()).as_str(), expected);
     }
 
     #[test]
-    fn a_schema_that_is_fit_stays_as_it_is() {
+    fn an_acceptable_schema_is_unchanged() {
         for schema in [
             r#"{ "type":"object", "properties": {"a":{"anyOf":[{"type":"null"}]}} }"#,
             r#"{"properties":{"anyOf":{"type":"string","description":"a \"b\"\n"}},"type":"object"}"#,
             r#"{"type":"object","$defs":{"a":{"type":"string"}}}"#,
         ] {
-            assert!(is_fit(schema), "{schema}");
+            assert!(is_acceptable(schema), "{schema}");
             check(schema, schema);
         }
     }
 
     #[test]
-    fn all_others_are_read_whole() {
+    fn any_other_schema_is_rewritten() {
         let flat = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
         for reference in [r##"{"$ref":"#/$defs/x"}"##, r##"{"\u0024ref":"#/$defs/x"}"##] {
             let defs = r#""$defs":{"x":{"type":"string"}}"#;

@@ -1,4 +1,4 @@
-//! What every dialect can do, as a server towards clients and as a client towards hosts.
+//! The interfaces of a dialect: as a server towards clients, and as a client towards hosts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use toolgate_model::{
 use crate::Peek;
 use crate::frame::SseFrame;
 
-/// A dialect as clients speak it to us.
+/// A dialect towards clients.
 pub trait ClientDialect: Send + Sync {
-    /// Its name.
+    /// The dialect's name.
     fn id(&self) -> DialectId;
 
     /// Reads the fields that routing needs and skips the rest. Fails with the error [`ClientDialect::read_request`]
     /// gives for a body that is not a JSON object.
     fn peek_request<'b>(&self, body: &'b [u8]) -> Result<Peek<'b>, TurnError>;
 
-    /// Reads a request body. What is wrong with it is said in the error, with the path of the field.
+    /// Reads a request body. An error names the path of the field at fault.
     fn read_request(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         let Translated { mut value, losses: more } = self.read_unpaired(body)?;
         let mut losses = self.pair(&mut value)?;
@@ -27,122 +27,123 @@ pub trait ClientDialect: Send + Sync {
         Ok(Translated { value, losses })
     }
 
-    /// The same for a client that may leave out what was said before: results may answer calls that are not there
-    /// yet. When they are, [`ClientDialect::pair`] has its say.
+    /// Like [`ClientDialect::read_request`], but does not match results with calls, for requests that may omit earlier
+    /// messages. Call [`ClientDialect::pair`] once the conversation is complete.
     fn read_unpaired(&self, body: &[u8]) -> Result<Translated<TurnRequest>, TurnError>;
 
-    /// Refuses, or mends and reports, results that answer no call of the request.
+    /// Rejects results that answer no call of the request, or repairs and reports them.
     fn pair(&self, request: &mut TurnRequest) -> Result<Losses, TurnError>;
 
-    /// Writes a reply in one piece.
+    /// Writes a whole reply.
     fn write_reply(&self, reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>>;
 
-    /// Begins to write a reply as it comes.
+    /// A writer for a streamed reply.
     fn reply_writer(&self, context: ReplyContext) -> Box<dyn ReplyWriter>;
 
-    /// The body that tells an error.
+    /// Writes an error body.
     fn write_error(&self, error: &TurnError) -> Vec<u8>;
 
-    /// The conversation after this reply, as text for the store, where the dialect lets clients continue a stored
-    /// reply by its id.
+    /// The conversation including this reply, serialized for the store. `None` in dialects where clients cannot
+    /// continue a stored reply by its id.
     fn remember(&self, request: &TurnRequest, reply: &Reply) -> Option<String>;
 
-    /// Puts a stored conversation before the request's own messages.
+    /// Prepends a stored conversation to the request's messages.
     fn recall(&self, request: &mut TurnRequest, stored: &str) -> Result<(), TurnError>;
 }
 
-/// A dialect as hosts speak it.
+/// A dialect towards hosts.
 pub trait UpstreamDialect: Send + Sync {
-    /// Its name.
+    /// The dialect's name.
     fn id(&self) -> DialectId;
 
-    /// What follows the base URL: `/messages`.
+    /// The path after the base URL: `/messages`.
     fn path(&self) -> &'static str;
 
     /// Writes a request body.
     fn write_request(&self, request: &TurnRequest) -> Result<WrittenRequest, TurnError>;
 
-    /// Reads a reply in one piece.
+    /// Reads a whole reply.
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError>;
 
-    /// Begins to read a reply as it comes.
+    /// A reader for a streamed reply.
     fn reply_reader(&self) -> Box<dyn ReplyReader>;
 
-    /// Reads an error answer; a body that is no error of this dialect (HTML, nothing) still gives a clear error.
+    /// Reads an error response. A body that is not an error of this dialect (HTML, empty) still gives a clear error.
     fn read_error(&self, status: u16, body: &[u8]) -> TurnError;
 
-    /// Begins to watch a stream that is relayed unread.
+    /// A meter for a stream that is relayed without parsing.
     fn meter(&self) -> Box<dyn Meter>;
 
-    /// Looks at a whole reply that is relayed unread.
+    /// Meters a whole reply that is relayed. An incomplete reading means that the body is not a valid reply: use
+    /// [`UpstreamDialect::read_reply`] to learn why.
     fn measure(&self, body: &[u8]) -> MeterReading;
 }
 
-/// Turns a host's frames into events. Every output is accepted by `Grammar`.
+/// Converts a host's frames to events. `Grammar` accepts every output.
 pub trait ReplyReader: Send {
-    /// Takes the next frame.
+    /// Reads the next frame.
     fn frame(&mut self, frame: SseFrame<'_>, out: &mut Vec<TurnEvent>) -> Result<(), TurnError>;
 
-    /// The host has closed the stream: an error unless the reply was complete (T17).
+    /// The host has closed the stream. Fails unless the reply is complete (T17).
     fn end(&mut self, out: &mut Vec<TurnEvent>) -> Result<(), TurnError>;
 
-    /// What could not be said in events.
+    /// What events cannot represent.
     fn losses(&mut self) -> Losses;
 }
 
-/// Turns events into a client's frames.
+/// Converts events to a client's frames.
 pub trait ReplyWriter: Send {
-    /// Writes what this event means; may be nothing.
+    /// Writes the frames for this event; may write none.
     fn event(&mut self, event: TurnEvent, out: &mut Vec<u8>);
 
-    /// Nothing more is there for now: writes what was only held back for what might have come along with it.
+    /// Flushes buffered output: no further event is ready.
     fn pause(&mut self, _out: &mut Vec<u8>) {}
 
     /// Ends the stream with the dialect's error event.
     fn error(&mut self, error: &TurnError, out: &mut Vec<u8>);
 
-    /// Shows that we are still there (T19). May come at any time, also before the first event.
+    /// Writes a keep-alive (T19). Allowed at any time, also before the first event.
     fn ping(&mut self, out: &mut Vec<u8>);
 
-    /// What could not be said in this dialect.
+    /// What this dialect cannot represent.
     fn losses(&mut self) -> Losses;
 }
 
-/// Watches a stream that is relayed unread: reads off usage and sees whether the stream ended properly. Must be
-/// cheap: it looks only into frames that matter.
+/// Meters a stream that is relayed without parsing: usage, and whether the stream is complete. Must be cheap: it parses
+/// only the frames that matter.
 pub trait Meter: Send {
-    /// Sees a frame of a stream pass.
+    /// Inspects the next frame.
     fn frame(&mut self, frame: SseFrame<'_>);
 
-    /// What was seen so far.
+    /// The reading so far.
     fn reading(&self) -> MeterReading;
 }
 
-/// What was seen of a reply that is relayed unread.
+/// What a meter found in a relayed reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeterReading {
-    /// Token counts, where the host gave any.
+    /// Token counts, if the host sent any.
     pub usage: Option<Usage>,
-    /// True once the dialect's last frame has passed.
+    /// True for a complete reply: a stream's last frame has passed, or a whole body is valid.
     pub complete: bool,
-    /// An error the host sent inside the stream.
+    /// An error inside the reply.
     pub error: Option<TurnError>,
-    /// The whole reply, in dialects whose streams end by repeating it.
+    /// The whole reply, in dialects whose streams repeat it at the end.
     pub repeated: Option<Arc<str>>,
-    /// About how many bytes were said, in dialects whose streams may end without token counts.
-    pub said_bytes: Option<usize>,
+    /// Estimated bytes of content, in dialects whose streams may end without token counts.
+    pub content_bytes: Option<usize>,
 }
 
-/// What a client's reply needs to know beside the events.
+/// What a writer needs besides the events.
 #[derive(Clone, Debug)]
 pub struct ReplyContext {
-    /// What was asked: some dialects repeat it in their answer.
+    /// The request: some dialects repeat parts of it in their replies.
     pub request: Arc<TurnRequest>,
-    /// Seconds since 1970, for dialects that date their replies.
+    /// The current time in seconds since 1970, for dialects that date their replies.
     pub now: u64,
-    /// The id to give the reply where the dialect's ids are ours to make (Responses).
+    /// The id of a reply that has no usable id from its host.
     pub fallback_id: String,
-    /// Input tokens as we estimate them, for dialects that report usage before the host has (T18).
+    /// The estimated input tokens, for dialects that report usage before the host does (T18).
     pub estimated_input: u64,
 }
 
@@ -151,13 +152,13 @@ pub struct ReplyContext {
 pub struct WrittenRequest {
     /// The JSON body.
     pub body: Vec<u8>,
-    /// What could not be said.
+    /// What the dialect cannot represent.
     pub losses: Losses,
-    /// Tools that go by another name at the host (T24).
+    /// The tools whose names differ at the host (T24).
     pub names: NameMap,
 }
 
-/// Tools that go by another name at the host, because theirs is too long or has letters the host refuses (T24).
+/// Tool names that differ at the host, because the client's name is too long or has forbidden characters (T24).
 #[derive(Clone, Debug, Default)]
 pub struct NameMap {
     to_host: HashMap<String, String>,
@@ -165,7 +166,7 @@ pub struct NameMap {
 }
 
 impl NameMap {
-    /// Remembers that the client's `name` is `host_name` at the host.
+    /// Maps the client's `name` to `host_name`.
     pub fn insert(&mut self, name: &str, host_name: &str) {
         self.to_host.insert(name.to_owned(), host_name.to_owned());
         self.to_client.insert(host_name.to_owned(), name.to_owned());
@@ -176,7 +177,7 @@ impl NameMap {
         self.to_host.get(name).map_or(name, String::as_str)
     }
 
-    /// The client's own name for a tool the host called.
+    /// The client's name for a tool that the host called.
     pub fn to_client(&self, host_name: ToolName) -> ToolName {
         match self.to_client.get(host_name.as_str()) {
             Some(name) => ToolName::from(name.as_str()),
@@ -184,7 +185,7 @@ impl NameMap {
         }
     }
 
-    /// True where every tool keeps its name.
+    /// True if every tool keeps its name.
     pub fn is_empty(&self) -> bool {
         self.to_host.is_empty()
     }

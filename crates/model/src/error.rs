@@ -1,4 +1,4 @@
-//! Why a turn failed: a closed set of kinds, one status for each. A dialect only shapes the body.
+//! Errors of a turn: a closed set of kinds with one status each. A dialect only formats the body.
 
 use std::error::Error;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use crate::extras::Extras;
 
-/// What went wrong, as far as a caller must tell cases apart.
+/// The kind of an error, as far as callers need to distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The request is malformed or impossible: change it.
     InvalidRequest,
-    /// No key, or a wrong one.
+    /// The key is missing or wrong.
     Authentication,
     /// The account cannot pay.
     Billing,
@@ -20,28 +20,28 @@ pub enum ErrorKind {
     Permission,
     /// No such model, path or response.
     NotFound,
-    /// Two requests collide.
+    /// The request conflicts with another one.
     Conflict,
-    /// The body is larger than allowed.
+    /// The body exceeds the size limit.
     TooLarge,
-    /// Too many requests: wait.
+    /// Too many requests: wait and retry.
     RateLimited,
-    /// The gateway failed: its fault, not the caller's.
+    /// The gateway failed.
     Internal,
-    /// The host could not be reached, cut the stream or talked rubbish.
+    /// The host could not be reached, closed the stream early or sent a malformed reply.
     Upstream,
-    /// The gateway is going away or a needed part is not there.
+    /// The gateway is shutting down or a required component is missing.
     Unavailable,
     /// The host took too long.
     Timeout,
     /// The host has no capacity now.
     Overloaded,
-    /// The client went away.
+    /// The client disconnected.
     Cancelled,
 }
 
 impl ErrorKind {
-    /// The one place where a kind becomes a status.
+    /// The HTTP status of the kind.
     pub fn status(self) -> u16 {
         match self {
             Self::InvalidRequest => 400,
@@ -61,7 +61,7 @@ impl ErrorKind {
         }
     }
 
-    /// The kind a host means when it answers with this status and says nothing clearer.
+    /// The kind for a host's status, if the body is not more specific.
     pub fn from_status(status: u16) -> Self {
         match status {
             401 => Self::Authentication,
@@ -81,7 +81,7 @@ impl ErrorKind {
         }
     }
 
-    /// True where the same request may succeed at another time or another host.
+    /// True if the same request may succeed later or at another host.
     pub fn is_transient(self) -> bool {
         match self {
             Self::RateLimited
@@ -102,31 +102,31 @@ impl ErrorKind {
     }
 }
 
-/// A failed turn, ready to be told in any dialect. The cause is `source`, never part of the message.
+/// An error that every dialect can write. The cause is in `source`, never in the message.
 #[derive(Clone, Debug)]
 pub struct TurnError {
-    /// Decides the status and what a client may do.
+    /// The kind, which decides the status.
     pub kind: ErrorKind,
-    /// What was being done, with what, and what to do now.
+    /// What failed, with which value, and what to do.
     pub message: String,
-    /// The status the host answered with, where it differs from the kind's own (T38: a 4xx stays that 4xx).
+    /// The host's status, if it differs from the kind's (T38).
     pub status: Option<u16>,
     /// A machine-readable code beside the kind: `model_not_found`.
     pub code: Option<String>,
     /// The request field at fault.
     pub param: Option<Box<str>>,
-    /// How long to wait before trying again.
+    /// How long to wait before a retry.
     pub retry_after: Option<Duration>,
-    /// What else the host said of it, for clients of the host's dialect.
+    /// Further fields of the host's error, for clients of the same dialect.
     pub extras: Extras,
     /// The host's request id and rate limits, as names and values of headers.
     pub host_headers: Option<Arc<Vec<(String, String)>>>,
-    /// What caused it.
+    /// The cause.
     pub source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl TurnError {
-    /// An error with nothing but a kind and a message.
+    /// An error with a kind and a message only.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -146,7 +146,7 @@ impl TurnError {
         Self::new(ErrorKind::InvalidRequest, message)
     }
 
-    /// The request is at fault, in this field.
+    /// A field of the request is at fault.
     pub fn invalid_param(param: impl Into<Box<str>>, message: impl Into<String>) -> Self {
         let mut error = Self::invalid(message);
         error.param = Some(param.into());
@@ -158,21 +158,21 @@ impl TurnError {
         Self::new(ErrorKind::Upstream, message)
     }
 
-    /// Names the cause.
+    /// Sets the cause.
     #[must_use]
     pub fn caused_by(mut self, source: impl Error + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
     }
 
-    /// The HTTP status to answer with.
+    /// The HTTP status of the response.
     pub fn status(&self) -> u16 {
         self.status.unwrap_or_else(|| self.kind.status())
     }
 }
 
 impl PartialEq for TurnError {
-    /// Errors are equal when a client could not tell them apart.
+    /// Errors are equal if a client cannot distinguish them.
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.message == other.message

@@ -1,17 +1,17 @@
-//! Token counts where no host has counted: an estimate, and said to be one wherever it is shown.
+//! Token estimates, for hosts that send no counts. They are always labelled as estimates.
 
 use crate::message::{Block, Message, Part, Source};
 use crate::request::TurnRequest;
 use crate::tool::Tool;
 
-/// English prose and JSON have about this many bytes to a token in every current tokenizer.
+/// English text and JSON have about this many bytes per token in every current tokenizer.
 const BYTES_PER_TOKEN: u64 = 4;
-/// What a message or tool costs beside its text.
+/// The overhead of a message or tool.
 const TOKENS_PER_ITEM: u64 = 4;
-/// A picture of ordinary size.
+/// An image of ordinary size.
 const TOKENS_PER_IMAGE: u64 = 1_500;
 
-/// About how many tokens the request's input has.
+/// The estimated input tokens of a request.
 pub fn input_tokens(request: &TurnRequest) -> u64 {
     let mut count = Count::default();
     count.parts(&request.system);
@@ -30,12 +30,12 @@ pub fn input_tokens(request: &TurnRequest) -> u64 {
     count.tokens()
 }
 
-/// About how many tokens a text has.
+/// The estimated tokens of a text.
 pub fn text_tokens(text: &str) -> u64 {
     byte_tokens(text.len())
 }
 
-/// About how many tokens so many bytes of text have.
+/// The estimated tokens of a number of bytes of text.
 pub fn byte_tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(BYTES_PER_TOKEN)
 }

@@ -1,4 +1,4 @@
-//! A reply as it comes: blocks that open, fill and close, one at a time.
+//! The events of a streamed reply: blocks open, grow and close, one at a time.
 
 use crate::extras::{Extras, Opaque};
 use crate::ids::{CallId, ModelName, ReplyId, ToolName};
@@ -6,10 +6,10 @@ use crate::message::{ReasoningKind, Seal};
 use crate::tool::CallKind;
 use crate::usage::Usage;
 
-/// One step of a reply: `Started (BlockStarted BlockDelta* BlockFinished | Usage)* Finished`.
+/// One event of a reply: `Started (BlockStarted BlockDelta* BlockFinished | Usage)* Finished`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TurnEvent {
-    /// The model begins to answer.
+    /// The reply starts.
     Started(ReplyHead),
     /// A block opens.
     BlockStarted(BlockStart),
@@ -23,54 +23,54 @@ pub enum TurnEvent {
     Finished(Finish),
 }
 
-/// What is known when the model begins to answer.
+/// What is known at the start of a reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplyHead {
     /// The host's id for the reply.
     pub id: Option<ReplyId>,
-    /// The model that answers, as the host names it.
+    /// The host's name for the model.
     pub model: Option<ModelName>,
-    /// When, in seconds since 1970, if the host says so.
+    /// The creation time in seconds since 1970, if the host states it.
     pub created: Option<u64>,
     /// Fields of its own dialect.
     pub extras: Extras,
 }
 
-/// What opens.
+/// The block that opens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BlockStart {
-    /// Prose.
+    /// Text.
     Text,
-    /// Why the model will not answer.
+    /// A refusal.
     Refusal,
-    /// A thought, with what its own dialect must know of it before it is complete.
+    /// Reasoning, with extras that its dialect needs before the block is complete.
     Reasoning(Extras),
     /// A call, whose arguments follow.
     ToolCall {
-        /// Ties it to its result.
+        /// Identifies the call in its result.
         id: CallId,
-        /// The tool.
+        /// The tool's name.
         name: ToolName,
         /// Whether the input is JSON or free text.
         kind: CallKind,
     },
-    /// A block of one dialect, complete at once: no deltas follow.
+    /// A complete opaque block: no deltas follow.
     Opaque(Opaque),
 }
 
-/// How the open block grows.
+/// A delta of the open block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
     /// More text, in a text, refusal or reasoning block.
     Text(String),
-    /// A reasoning block begins its next paragraph. The first text opens a [`ReasoningKind::Full`] one by itself.
+    /// The next paragraph of a reasoning block. Text without one opens a [`ReasoningKind::Full`] paragraph.
     Paragraph(ReasoningKind),
     /// More of a call's input.
     Arguments(String),
 }
 
 impl Delta {
-    /// How many bytes it carries.
+    /// The length of its text in bytes.
     pub fn len(&self) -> usize {
         match self {
             Self::Text(text) | Self::Arguments(text) => text.len(),
@@ -78,29 +78,29 @@ impl Delta {
         }
     }
 
-    /// True where it carries no bytes.
+    /// True if it has no text.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What is known once a block is complete.
+/// What is known at the end of a block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlockEnd {
-    /// A reasoning block's proof.
+    /// The seal of a reasoning block.
     pub seal: Option<Seal>,
-    /// Fields of its own dialect, known in full only now (citations, annotations, item ids).
+    /// Fields of its own dialect that are complete only now (citations, annotations, item ids).
     pub extras: Extras,
 }
 
-/// Why the reply ended, and what it cost.
+/// Why the reply ended, and its usage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Finish {
-    /// Why.
+    /// The reason.
     pub stop: StopReason,
-    /// The stop text that was met.
+    /// The stop sequence that ended the reply.
     pub stop_sequence: Option<String>,
-    /// The final token counts; `None` where the host gave none.
+    /// The final token counts; `None` if the host sent none.
     pub usage: Option<Usage>,
     /// Fields of its own dialect.
     pub extras: Extras,
@@ -109,23 +109,23 @@ pub struct Finish {
 /// Why a reply ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StopReason {
-    /// The model had said what it wanted.
+    /// The model finished its answer.
     #[default]
     EndTurn,
-    /// It wants tools run.
+    /// The model called tools.
     ToolUse,
-    /// The output limit was met.
+    /// The output limit was reached.
     MaxTokens,
-    /// A stop text was met.
+    /// A stop sequence was produced.
     StopSequence,
-    /// A long turn paused; send it back to go on.
+    /// A long turn was paused; send it back to continue.
     PauseTurn,
-    /// The model declined.
+    /// The model refused.
     Refusal,
-    /// The host's filter intervened.
+    /// The host's content filter intervened.
     ContentFilter,
     /// The context window is full.
     ContextWindow,
-    /// Something newer.
+    /// A reason unknown to this version.
     Other(String),
 }

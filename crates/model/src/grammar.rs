@@ -1,10 +1,10 @@
-//! Which sequences of events are a reply. Every reader's output passes here in tests, and the fold relies on it.
+//! Checks that a sequence of events is a reply. Tests run every reader's output through it, and the fold relies on it.
 
 use std::fmt;
 
 use crate::event::{BlockStart, Delta, TurnEvent};
 
-/// Accepts or refuses events, one at a time.
+/// Accepts or rejects events, one at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grammar(State);
 
@@ -19,13 +19,13 @@ enum State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inside {
-    Prose,
+    Text,
     Reasoning,
     Call,
     Opaque,
 }
 
-/// An event that may not come here.
+/// An event that is not allowed in the current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrammarError {
     what: &'static str,
@@ -45,7 +45,7 @@ impl Grammar {
         Self::default()
     }
 
-    /// Takes the next event, or says why it may not come now.
+    /// Accepts the next event, or returns why it is not allowed.
     pub fn accept(&mut self, event: &TurnEvent) -> Result<(), GrammarError> {
         self.0 = match (self.0, event) {
             (State::Between, TurnEvent::BlockStarted(start)) => State::Inside(inside(start)),
@@ -55,7 +55,7 @@ impl Grammar {
                 State::Between
             }
             (State::Between, TurnEvent::Finished(_)) => State::After,
-            (state, event) => return Err(refuse(state, event)),
+            (state, event) => return Err(rejection(state, event)),
         };
         Ok(())
     }
@@ -65,7 +65,7 @@ impl Grammar {
         self.0 == State::After
     }
 
-    /// An error unless the reply is complete.
+    /// Fails unless the reply is complete.
     pub fn end(&self) -> Result<(), GrammarError> {
         if self.is_finished() {
             Ok(())
@@ -77,7 +77,7 @@ impl Grammar {
 
 fn inside(start: &BlockStart) -> Inside {
     match start {
-        BlockStart::Text | BlockStart::Refusal => Inside::Prose,
+        BlockStart::Text | BlockStart::Refusal => Inside::Text,
         BlockStart::Reasoning(_) => Inside::Reasoning,
         BlockStart::ToolCall { .. } => Inside::Call,
         BlockStart::Opaque(_) => Inside::Opaque,
@@ -86,13 +86,13 @@ fn inside(start: &BlockStart) -> Inside {
 
 fn fits(block: Inside, delta: &Delta) -> bool {
     match delta {
-        Delta::Text(_) => matches!(block, Inside::Prose | Inside::Reasoning),
+        Delta::Text(_) => matches!(block, Inside::Text | Inside::Reasoning),
         Delta::Paragraph(_) => block == Inside::Reasoning,
         Delta::Arguments(_) => block == Inside::Call,
     }
 }
 
-fn refuse(state: State, event: &TurnEvent) -> GrammarError {
+fn rejection(state: State, event: &TurnEvent) -> GrammarError {
     let what = match (state, event) {
         (State::After, _) => "an event after the reply was finished",
         (State::Before, _) => "an event before the reply was started",

@@ -1,4 +1,4 @@
-//! Identifiers, each a type of its own so that a call id can never be taken for a tool's name.
+//! Identifiers. Each has its own type, so that a call id cannot be mistaken for a tool name.
 
 use std::fmt;
 
@@ -53,18 +53,18 @@ macro_rules! text_id {
 }
 
 text_id! {
-    /// A model as somebody names it: the client, the operator or the host.
+    /// A model's name, as the client, the operator or the host uses it.
     ModelName
 }
 text_id! {
-    /// A tool's name as the client gave it.
+    /// A tool's name, as the client sent it.
     ToolName
 }
 text_id! {
-    /// Ties a tool call to its result.
+    /// Links a tool call with its result.
     CallId
 }
 text_id! {
-    /// A reply's id as its maker gave it.
+    /// A reply's id.
     ReplyId
 }

@@ -13,20 +13,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A JSON value as text, byte for byte as it was written. Two are equal when they mean the same.
+/// A JSON value as text, byte for byte as it was written. Two are equal if their values are equal.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JsonText(Box<RawValue>);
 
 impl JsonText {
-    /// Accepts exactly one JSON value.
+    /// Parses exactly one JSON value.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text).map(Self)
     }
 
     /// The text of a value built in memory.
     pub fn from_value(value: &Value) -> Self {
-        // A `Value` always serialises: its keys are strings and its numbers are finite.
+        // A `Value` always serializes: its keys are strings and its numbers are finite.
         serde_json::value::to_raw_value(value).map_or_else(|_| Self::null(), Self)
     }
 
@@ -40,7 +40,7 @@ impl JsonText {
         self.0.get()
     }
 
-    /// The value it stands for.
+    /// The parsed value.
     pub fn to_value(&self) -> Value {
         serde_json::from_str(self.0.get()).unwrap_or(Value::Null)
     }
@@ -67,12 +67,12 @@ impl fmt::Debug for JsonText {
     }
 }
 
-/// A type whose JSON is an object with a field that says which variant it is.
+/// A type whose JSON is an object with a tag field that selects the variant.
 pub trait Tagged<'de>: Sized {
-    /// The field that says so.
+    /// The name of the tag field.
     const TAG: &'static str = "type";
 
-    /// Reads the variant `tag` from the object's other fields. The tag is empty where the object has none.
+    /// Reads the variant `tag` from the object's other fields. The tag is empty if the object has none.
     fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error>;
 }
 
@@ -93,31 +93,31 @@ impl<'de, T: Tagged<'de>> Visitor<'de> for TaggedVisitor<T> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<T, M::Error> {
         let mut before = Vec::new();
-        let mut tag = Word(Cow::Borrowed(""));
-        while let Some(key) = map.next_key::<Word<'de>>()? {
+        let mut tag = BorrowedString(Cow::Borrowed(""));
+        while let Some(key) = map.next_key::<BorrowedString<'de>>()? {
             if key.0 == T::TAG {
                 tag = map.next_value()?;
                 break;
             }
             before.push((key.0, map.next_value::<&'de RawValue>()?));
         }
-        let fields = FieldsLeft { before: before.into_iter(), value: None, rest: map };
+        let fields = RemainingFields { before: before.into_iter(), value: None, rest: map };
         T::read(&tag.0, de::value::MapAccessDeserializer::new(fields))
     }
 }
 
-/// A name or a tag. Nearly all stand in the text as they are, and are not copied.
+/// A string, borrowed from the text if it has no escapes.
 #[derive(Deserialize)]
-struct Word<'t>(#[serde(borrow)] Cow<'t, str>);
+struct BorrowedString<'t>(#[serde(borrow)] Cow<'t, str>);
 
 /// The fields before the tag, then those after it.
-struct FieldsLeft<'de, M> {
+struct RemainingFields<'de, M> {
     before: std::vec::IntoIter<(Cow<'de, str>, &'de RawValue)>,
     value: Option<&'de RawValue>,
     rest: M,
 }
 
-impl<'de, M: MapAccess<'de>> MapAccess<'de> for FieldsLeft<'de, M> {
+impl<'de, M: MapAccess<'de>> MapAccess<'de> for RemainingFields<'de, M> {
     type Error = M::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, M::Error> {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tag_may_stand_anywhere_and_text_is_kept() {
+    fn the_tag_may_be_at_any_position_and_text_is_kept() {
         let radius = |text: &str| Shape::Circle(Circle { radius: JsonText::parse(text).unwrap() });
         let check =
             |text: &str, expect: Shape| assert_eq!(serde_json::from_str::<Shape>(text).unwrap(), expect);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn json_text_keeps_its_bytes_and_compares_by_meaning() {
+    fn json_text_keeps_its_bytes_and_compares_by_value() {
         let text = JsonText::parse(r#"{"b":1, "a":"\u00e9"}"#).unwrap();
         assert_eq!(text.as_str(), r#"{"b":1, "a":"\u00e9"}"#);
         assert_eq!(text, JsonText::parse(r#"{"a":"é","b":1}"#).unwrap());

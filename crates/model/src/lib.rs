@@ -1,16 +1,16 @@
-//! What is said between clients, models and agents: one small vocabulary for every dialect.
+//! The dialect-independent types for requests, replies and streams.
 //!
 //! ```text
-//!  TurnRequest ──▶ a back end ──▶ TurnEvent* ──fold──▶ Reply
-//!      │                              │
+//!  TurnRequest ──▶ back end ──▶ TurnEvent* ──fold──▶ Reply
+//!      │                            │
 //!   Message: System | User |       Started (BlockStarted BlockDelta* BlockFinished | Usage)* Finished
 //!   Assistant | ToolResults        one block open at a time, checked by `Grammar`
 //! ```
 //!
-//! A **Session** is a lineage of **Turns**; a turn is a request and a stream of events that open, fill and close
-//! **Blocks**. A whole reply is the fold of its stream, so the two can never disagree.
+//! A **Session** is a sequence of **Turns**; a turn is a request and a stream of events that open, fill and close
+//! **Blocks**. A whole reply is the fold of its stream, so the two always agree.
 //!
-//! Nothing here does I/O, spawns anything or reads a clock.
+//! This crate does no I/O, starts no tasks and reads no clock.
 
 pub mod error;
 pub mod estimate;
@@ -27,7 +27,7 @@ pub mod references;
 pub mod reply;
 pub mod request;
 pub mod sequencer;
-pub mod settle;
+pub mod stop_reason;
 pub mod tool;
 pub mod usage;
 

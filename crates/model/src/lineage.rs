@@ -1,17 +1,17 @@
-//! Recognises a conversation by what was said in it (A2): a chain of hashes, one after each message, in which how a
-//! client wraps its words counts for nothing.
+//! Identifies a conversation by its content (A2): a chain of hashes, one per message, independent of how a client
+//! formats the messages.
 //!
 //! ```text
-//! scope ──▶ turn ──▶ turn ──▶ turn       each link: H(kind, link before, what was said)
-//!           who asks:  results by call, then texts and pictures in order
-//!           who answers: texts, then calls in order
+//! scope ──▶ turn ──▶ turn ──▶ turn       each link: H(kind, previous link, content)
+//!           user turn:      results by call, then texts and images in order
+//!           assistant turn: texts, then calls in order
 //! ```
 //!
-//! Messages of one speaker that follow one another are one turn, since dialects cut turns differently: Chat has a
-//! message for every result, Messages one for all of them. Not part of it: instructions above the conversation and
-//! tools (both may change from request to request), reasoning, and the extra fields of a dialect.
+//! Consecutive messages of one speaker form one turn, because dialects split turns differently: Chat Completions has one
+//! message per result, Messages has one for all of them. Not hashed: system prompt and tools (both may change between
+//! requests), reasoning, and the extra fields of a dialect.
 //!
-//! The hashes stand in stores: change [`VERSION`] with any change of what they cover.
+//! The hashes are stored: change [`VERSION`] whenever the hashed content changes.
 
 mod canonical;
 mod turn;
@@ -23,7 +23,7 @@ use turn::OpenTurn;
 
 use crate::message::Message;
 
-/// Goes into every hash.
+/// Part of every hash.
 const VERSION: &str = "toolgate lineage 1";
 
 /// The hash of a conversation up to some message.
@@ -31,7 +31,7 @@ const VERSION: &str = "toolgate lineage 1";
 pub struct PrefixHash([u8; 32]);
 
 impl PrefixHash {
-    /// Takes the bytes of a hash made earlier.
+    /// A hash from its bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -41,7 +41,7 @@ impl PrefixHash {
         &self.0
     }
 
-    /// Reads what `Display` wrote; `None` for anything else.
+    /// Parses the output of `Display`; `None` for anything else.
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits = text.as_bytes();
         let mut bytes = [0; 32];
@@ -55,11 +55,11 @@ impl PrefixHash {
     }
 }
 
-/// Only as `Display` writes it, so that a hash has one spelling.
-fn digit(letter: u8) -> Option<u8> {
-    match letter {
-        b'0'..=b'9' => Some(letter - b'0'),
-        b'a'..=b'f' => Some(letter - b'a' + 10),
+/// Accepts lower case only, so that a hash has one spelling.
+fn digit(character: u8) -> Option<u8> {
+    match character {
+        b'0'..=b'9' => Some(character - b'0'),
+        b'a'..=b'f' => Some(character - b'a' + 10),
         _ => None,
     }
 }
@@ -76,17 +76,17 @@ impl fmt::Debug for PrefixHash {
     }
 }
 
-/// The hashes of a conversation, one after each message. Equal hashes mean that the same was said.
+/// The hashes of a conversation, one per prefix. Equal hashes mean equal content.
 #[derive(Clone, Debug)]
 pub struct Lineage {
-    /// After no message, after one, after two, …: never empty.
+    /// The hashes after 0, 1, 2, … messages: never empty.
     prefixes: Vec<PrefixHash>,
     chain: Chain,
 }
 
 impl Lineage {
-    /// Hashes a conversation, in one pass. The scope keeps callers and models apart: equal words in another scope
-    /// give other hashes.
+    /// Hashes a conversation in one pass. The scope separates callers and models: the same content has a different hash
+    /// in another scope.
     pub fn of(scope: &str, messages: &[Message]) -> Self {
         let mut chain = Chain::new(scope);
         let mut prefixes = Vec::with_capacity(messages.len() + 1);
@@ -98,17 +98,17 @@ impl Lineage {
         Self { prefixes, chain }
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     pub fn len(&self) -> usize {
         self.prefixes.len() - 1
     }
 
-    /// True where nobody has said anything yet.
+    /// True if there are no messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The hash of the first `count` messages; of all, where there are fewer. None gives the scope's own hash.
+    /// The hash of the first `count` messages, or of all if there are fewer. Zero gives the scope's hash.
     pub fn at(&self, count: usize) -> PrefixHash {
         self.prefixes.get(count).copied().unwrap_or_else(|| self.whole())
     }
@@ -126,7 +126,7 @@ impl Lineage {
     }
 }
 
-/// The closed turns as one link, and the turn that may still grow.
+/// The closed turns as one link, and the open turn.
 #[derive(Clone, Debug)]
 struct Chain {
     closed: Link,
@@ -135,7 +135,7 @@ struct Chain {
 
 impl Chain {
     fn new(scope: &str) -> Self {
-        let mut link = Link::begin(b'L');
+        let mut link = Link::new(b'L');
         link.text(VERSION);
         link.text(scope);
         Self { closed: link.finished(), open: None }
@@ -147,14 +147,14 @@ impl Chain {
         {
             return open.push(message);
         }
-        // Clients leave out messages that say nothing, or add them: they neither count nor part two turns.
-        if turn::is_silent(message) || (self.is_above_the_conversation() && is_instruction(message)) {
+        // Clients drop or add empty messages: they are not hashed and do not separate turns.
+        if turn::is_empty(message) || (self.is_before_first_turn() && is_instruction(message)) {
             return;
         }
         if let Some(open) = self.open.take() {
             self.closed = open.link(&self.closed);
         }
-        let mut open = OpenTurn::begin(&self.closed, message);
+        let mut open = OpenTurn::start(&self.closed, message);
         open.push(message);
         self.open = Some(open);
     }
@@ -164,12 +164,12 @@ impl Chain {
         PrefixHash(link.bytes())
     }
 
-    fn is_above_the_conversation(&self) -> bool {
+    fn is_before_first_turn(&self) -> bool {
         self.open.is_none()
     }
 }
 
-/// Before the first turn it is what other dialects keep apart as the system prompt. // T29
+/// Before the first turn, a system message is what other dialects send as the system prompt (T29).
 fn is_instruction(message: &Message) -> bool {
     matches!(message, Message::System(_))
 }

@@ -1,19 +1,18 @@
-//! What a translation could not carry over. Nothing is dropped in silence: losses reach a response header, the
-//! log and the console.
+//! Losses: what a translation could not represent. Every loss is reported, in a response header, the log and the console.
 
 use std::fmt;
 
 use crate::extras::DialectId;
 
-/// How many losses are kept for one turn; a hostile request must not grow the list without bound.
+/// The maximum number of losses per turn: a hostile request must not grow the list without limit.
 const MAX_LOSSES: usize = 64;
 
-/// One thing that did not reach the other side.
+/// One loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Where it stood: `top_k`, `messages[].cache_control`.
+    /// The path of the lost field: `top_k`, `messages[].cache_control`.
     pub place: String,
-    /// Why it was left out, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
@@ -23,12 +22,12 @@ impl fmt::Display for Loss {
     }
 }
 
-/// The losses of one translation, each place once.
+/// The losses of one translation, at most one per place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses(Vec<Loss>);
 
 impl Losses {
-    /// Reports that what stood at `place` was left out.
+    /// Reports a loss at `place`.
     pub fn add(&mut self, place: impl Into<String>, reason: impl Into<String>) {
         let place = place.into();
         if self.0.len() < MAX_LOSSES && !self.0.iter().any(|loss| loss.place == place) {
@@ -36,45 +35,45 @@ impl Losses {
         }
     }
 
-    /// Reports a field that `target` has no word for.
+    /// Reports a field that `target` does not support.
     pub fn unknown_to(&mut self, target: DialectId, place: impl Into<String>) {
-        self.add(place, format!("{target} has no such thing"));
+        self.add(place, format!("{target} does not support it"));
     }
 
-    /// Takes over the losses of another step.
+    /// Appends the losses of another step.
     pub fn append(&mut self, other: Self) {
         for loss in other.0 {
             self.add(loss.place, loss.reason);
         }
     }
 
-    /// True where everything arrived.
+    /// True if nothing was lost.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The losses in the order they were met.
+    /// The losses in the order they were reported.
     pub fn iter(&self) -> impl Iterator<Item = &Loss> {
         self.0.iter()
     }
 
-    /// True if something at this place was lost.
+    /// True if a loss was reported at this place.
     pub fn contains(&self, place: &str) -> bool {
         self.0.iter().any(|loss| loss.place == place)
     }
 }
 
-/// A value in other words, and what could not be said in them.
+/// A translated value and its losses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translated<T> {
-    /// What could be said.
+    /// The value.
     pub value: T,
-    /// What could not.
+    /// What could not be represented.
     pub losses: Losses,
 }
 
 impl<T> Translated<T> {
-    /// A translation that lost nothing.
+    /// A translation without losses.
     pub fn exact(value: T) -> Self {
         Self { value, losses: Losses::default() }
     }

@@ -1,35 +1,35 @@
-//! The conversation: who said what. The types rule out what no dialect allows: a user cannot call a tool, an
-//! assistant cannot return a result (D2).
+//! The messages of a conversation. The types exclude what no dialect allows: a user cannot call a tool, an assistant
+//! cannot return a result (D2).
 
 use crate::extras::{DialectId, Extras, Opaque};
 use crate::ids::{CallId, ToolName};
 use crate::tool::CallKind;
 
-/// One message of the history.
+/// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Instructions in the middle of a conversation.
+    /// Instructions inside the conversation.
     System(SystemMessage),
-    /// From the person or program that asks.
+    /// From the user.
     User(UserMessage),
     /// From the model.
     Assistant(AssistantMessage),
-    /// What tools answered: all results of one turn together.
+    /// From tools: all results of one turn.
     ToolResults(ToolResults),
 }
 
-/// Instructions in the middle of a conversation.
+/// Instructions inside the conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SystemMessage {
-    /// OpenAI tells two apart.
+    /// `system` or `developer`; OpenAI distinguishes them.
     pub role: SystemRole,
-    /// What it says.
+    /// The content.
     pub content: Vec<Part>,
     /// Fields of its own dialect.
     pub extras: Extras,
 }
 
-/// Who instructs.
+/// The role of a system message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemRole {
     /// `system`.
@@ -38,10 +38,10 @@ pub enum SystemRole {
     Developer,
 }
 
-/// From the person or program that asks.
+/// From the user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserMessage {
-    /// What it says.
+    /// The content.
     pub content: Vec<Part>,
     /// Fields of its own dialect.
     pub extras: Extras,
@@ -50,27 +50,27 @@ pub struct UserMessage {
 /// From the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssistantMessage {
-    /// What it said and called, in order (T28).
+    /// Text, reasoning and calls, in order (T28).
     pub content: Vec<Block>,
     /// Fields of its own dialect.
     pub extras: Extras,
 }
 
-/// Results that came together.
+/// Tool results of one turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResults {
     /// In the client's order.
     pub results: Vec<ToolResult>,
 }
 
-/// What one call gave.
+/// The result of one call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResult {
     /// The call it answers.
     pub call: CallId,
-    /// What kind of call that was, where the dialect says so.
+    /// The kind of that call, if the dialect states it.
     pub kind: CallKind,
-    /// What it gave; may be empty.
+    /// The content; may be empty.
     pub content: Vec<Part>,
     /// Whether the tool succeeded.
     pub outcome: ToolOutcome,
@@ -81,51 +81,51 @@ pub struct ToolResult {
 /// Whether a tool succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolOutcome {
-    /// It did.
+    /// It succeeded.
     #[default]
     Success,
-    /// It failed, and the content says why.
+    /// It failed; the content describes the error.
     Error,
 }
 
-/// A piece of what is given to the model.
+/// A part of the input to the model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// Plain text.
     Text(Text),
-    /// A picture.
+    /// An image.
     Image(Image),
-    /// A file to read.
+    /// A document.
     Document(Document),
-    /// Sound.
+    /// Audio.
     Audio(Audio),
-    /// Known to its own dialect only.
+    /// A part that only its own dialect understands.
     Opaque(Opaque),
 }
 
 impl Part {
-    /// Plain text with nothing attached.
+    /// Plain text without extras.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text::new(text))
     }
 }
 
-/// A piece of what the model said.
+/// A part of the model's output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
     /// Plain text.
     Text(Text),
-    /// Why it will not answer.
+    /// A refusal.
     Refusal(Text),
-    /// What it thought.
+    /// Reasoning.
     Reasoning(Reasoning),
-    /// A tool to run.
+    /// A tool call.
     ToolCall(ToolCall),
-    /// Known to its own dialect only.
+    /// A part that only its own dialect understands.
     Opaque(Opaque),
 }
 
-/// Text, with what its own dialect attached (citations, annotations, cache marks).
+/// Text, with extras of its dialect (citations, annotations, cache marks).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Text {
     /// The text.
@@ -135,25 +135,25 @@ pub struct Text {
 }
 
 impl Text {
-    /// Text with nothing attached.
+    /// Text without extras.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), extras: Extras::NONE }
     }
 }
 
-/// A picture.
+/// An image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Image {
-    /// Where its bytes are.
+    /// The source of its bytes.
     pub source: Source,
     /// Fields of its own dialect (`detail`).
     pub extras: Extras,
 }
 
-/// A file to read.
+/// A document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// Where its bytes are.
+    /// The source of its bytes.
     pub source: Source,
     /// Its title or file name.
     pub name: Option<String>,
@@ -161,10 +161,10 @@ pub struct Document {
     pub extras: Extras,
 }
 
-/// Sound.
+/// Audio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audio {
-    /// The bytes, base64.
+    /// The bytes in base64.
     pub data: String,
     /// `wav`, `mp3`.
     pub format: String,
@@ -172,31 +172,31 @@ pub struct Audio {
     pub extras: Extras,
 }
 
-/// Where bytes are.
+/// The source of an image or document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Here.
+    /// Inline bytes.
     Base64 {
         /// `image/png`.
         media_type: String,
-        /// The bytes, base64.
+        /// The bytes in base64.
         data: String,
     },
-    /// Here, as plain text.
+    /// Inline plain text.
     Text(String),
-    /// On the web.
+    /// A URL.
     Url(String),
-    /// Uploaded to a provider earlier; no other provider has it.
+    /// A file uploaded to a provider; other providers cannot access it.
     File {
-        /// [`DialectId::provider`] of the dialect that named it.
+        /// [`DialectId::provider`] of that provider.
         provider: &'static str,
-        /// The provider's id for it.
+        /// The provider's id for the file.
         id: String,
     },
 }
 
 impl Source {
-    /// Reads `data:…;base64,…` as bytes and everything else as an address.
+    /// Reads `data:…;base64,…` as inline bytes and anything else as a URL.
     pub fn from_url(url: String) -> Self {
         let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
         match inline {
@@ -207,18 +207,18 @@ impl Source {
         }
     }
 
-    /// The bytes as a `data:` address.
+    /// The bytes as a `data:` URL.
     pub fn data_url(media_type: &str, data: &str) -> String {
         format!("data:{media_type};base64,{data}")
     }
 }
 
-/// What the model thought.
+/// The model's reasoning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reasoning {
-    /// Its paragraphs.
+    /// The paragraphs.
     pub parts: Vec<ReasoningPart>,
-    /// The provider's proof, without which it will not take the reasoning back.
+    /// The provider's seal. The provider accepts reasoning in a later request only with it.
     pub seal: Option<Seal>,
     /// Fields of its own dialect.
     pub extras: Extras,
@@ -234,37 +234,37 @@ impl Reasoning {
 /// One paragraph of reasoning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReasoningPart {
-    /// Whether it is the thought or a summary of it.
+    /// Full reasoning or a summary.
     pub kind: ReasoningKind,
     /// The text.
     pub text: String,
 }
 
-/// Whether reasoning is the thought itself.
+/// The kind of a reasoning paragraph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReasoningKind {
-    /// The thought itself.
+    /// The reasoning itself.
     #[default]
     Full,
-    /// A summary made for people.
+    /// A summary for people.
     Summary,
 }
 
-/// A provider's proof of its own reasoning: a signature or the encrypted thought. It goes back only to the dialect
-/// that made it (T26); through a client of another dialect it travels as a [token](Seal::to_token).
+/// A provider's proof of its own reasoning: a signature or the encrypted reasoning. It is sent only to the dialect that
+/// made it (T26). Clients of another dialect receive it as a [token](Seal::to_token).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seal {
-    /// [`DialectId::name`] of its maker.
+    /// [`DialectId::name`] of the dialect that made it.
     pub owner: String,
-    /// What it is there: `signature`, `redacted`, `encrypted`.
+    /// The kind in that dialect: `signature`, `redacted`, `encrypted`.
     pub kind: String,
-    /// The reasoning's id there, where it has one.
+    /// The reasoning's id in that dialect, if it has one.
     pub id: Option<String>,
-    /// The proof.
+    /// The signature or encrypted data.
     pub data: String,
 }
 
-/// What a foreign seal's token begins with; no provider's own signature contains a colon.
+/// The prefix of a foreign seal's token. No provider's signature contains a colon.
 const TOKEN_PREFIX: &str = "toolgate:1:";
 
 impl Seal {
@@ -278,13 +278,13 @@ impl Seal {
         self.owner == dialect.name
     }
 
-    /// One text that carries the seal through a client that knows only its own dialect's proofs.
+    /// The seal as one string, for a client whose dialect has only its own seals.
     pub fn to_token(&self) -> String {
         let id = self.id.as_deref().unwrap_or_default();
         format!("{TOKEN_PREFIX}{}:{}:{id}:{}", self.owner, self.kind, self.data)
     }
 
-    /// Reads back what [`Seal::to_token`] wrote; `None` for a text that is no token.
+    /// Parses the output of [`Seal::to_token`]; `None` for any other string.
     pub fn from_token(text: &str) -> Option<Self> {
         let mut fields = text.strip_prefix(TOKEN_PREFIX)?.splitn(4, ':');
         let (owner, kind, id, data) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
@@ -297,16 +297,16 @@ impl Seal {
     }
 }
 
-/// A tool to run.
+/// A tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// Ties it to its result.
+    /// Identifies the call in its result.
     pub id: CallId,
-    /// The tool.
+    /// The tool's name.
     pub name: ToolName,
     /// Whether the input is JSON or free text.
     pub kind: CallKind,
-    /// The input, byte for byte as the model wrote it: JSON for a function, unless the model erred.
+    /// The input, byte for byte as the model wrote it. For a function it should be JSON, but may be invalid.
     pub arguments: String,
     /// Fields of its own dialect.
     pub extras: Extras,

@@ -1,6 +1,6 @@
-//! Which result answers which call. Clients send strange ids: empty, too long, the same `call_0` in every turn, two
-//! results for one call, results for no call. Here they are refused or repaired (D2), and given ids a host accepts,
-//! the same for a call and its result (T23).
+//! Matches results with calls. Clients send invalid ids: empty, too long, the same `call_0` in every turn, two results
+//! for one call, results without a call. They are rejected or repaired (D2), and a call and its result get the same valid
+//! id (T23).
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,17 +10,17 @@ use crate::loss::Losses;
 use crate::message::{Block, Message, Part, ToolResult, UserMessage};
 use crate::request::TurnRequest;
 
-/// A call's place: message and block.
-type Place = (usize, usize);
+/// The position of a call: message and block index.
+type Position = (usize, usize);
 
-/// Refuses what the strict dialects refuse: a result for no call, two results for one call, an id used twice in one
-/// assistant message. An id used again in a later turn is fine.
+/// Rejects what strict dialects reject: a result without a call, two results for one call, an id used twice in one
+/// assistant message. A later turn may reuse an id.
 pub fn check(messages: &[Message]) -> Result<(), TurnError> {
     let mut calls = Calls::default();
     for (index, message) in messages.iter().enumerate() {
         match message {
             Message::Assistant(_) => {
-                if let Some(id) = calls.enter(index, message) {
+                if let Some(id) = calls.add(index, message) {
                     return Err(TurnError::invalid_param(
                         format!("messages[{index}]"),
                         format!(
@@ -40,18 +40,18 @@ pub fn check(messages: &[Message]) -> Result<(), TurnError> {
     Ok(())
 }
 
-/// Mends what lenient dialects accept: a result for no call becomes user text, a second result for a call is left
-/// out. Both are reported (T25).
+/// Repairs what lenient dialects accept: a result without a call becomes user text, a second result for a call is
+/// dropped. Both are reported (T25).
 pub fn repair(messages: &mut Vec<Message>, losses: &mut Losses) {
     let mut calls = Calls::default();
     let mut index = 0;
     while index < messages.len() {
-        calls.enter(index, &messages[index]);
+        calls.add(index, &messages[index]);
         let mut orphans = Vec::new();
         if let Message::ToolResults(results) = &mut messages[index] {
             results.results.retain(|result| match calls.answer(result) {
                 Ok(_) => true,
-                Err(Fault::NoSuchCall) => {
+                Err(PairingFault::NoSuchCall) => {
                     losses.add(
                         "tool result",
                         format!("no call has the id `{}`: sent as user text", result.call),
@@ -59,7 +59,7 @@ pub fn repair(messages: &mut Vec<Message>, losses: &mut Losses) {
                     orphans.push(orphan_text(result));
                     false
                 }
-                Err(Fault::AnsweredTwice) => {
+                Err(PairingFault::SecondResult) => {
                     losses.add("tool result", format!("the call `{}` has a result already", result.call));
                     false
                 }
@@ -78,7 +78,7 @@ pub fn repair(messages: &mut Vec<Message>, losses: &mut Losses) {
     }
 }
 
-/// The request with its messages repaired as [`repair`] does, where they need it: most hosts take no result for no call.
+/// The request with repaired messages (see [`repair`]), if needed: most hosts reject a result without a call.
 pub fn repaired<'a>(request: &'a TurnRequest, losses: &mut Losses) -> Cow<'a, TurnRequest> {
     if check(&request.messages).is_ok() {
         return Cow::Borrowed(request);
@@ -88,30 +88,30 @@ pub fn repaired<'a>(request: &'a TurnRequest, losses: &mut Losses) -> Cow<'a, Tu
     Cow::Owned(repaired)
 }
 
-/// What ids a host accepts.
+/// The ids that a host accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct IdRules {
-    /// The most characters.
+    /// The maximum length in characters.
     pub max_len: usize,
-    /// The characters.
+    /// The allowed characters.
     pub allowed: fn(char) -> bool,
 }
 
-/// The ids of a conversation's calls and results as a host accepts them.
+/// The ids of a conversation's calls and results at a host.
 #[derive(Debug, Default)]
 pub struct HostIds {
-    calls: HashMap<Place, String>,
-    results: HashMap<Place, String>,
+    calls: HashMap<Position, String>,
+    results: HashMap<Position, String>,
     order: HashMap<usize, Vec<usize>>,
 }
 
-/// Gives every call and its result an id the host accepts: valid unique ids stay, so that prompt caches hit.
+/// Gives every call and its result an id that the host accepts. Valid unique ids are kept, so that prompt caches hit.
 pub fn host_ids(messages: &[Message], rules: &IdRules) -> HostIds {
     let mut ids = HostIds::default();
     let mut used = HashSet::new();
     let mut calls = Calls::default();
     for (index, message) in messages.iter().enumerate() {
-        calls.enter(index, message);
+        calls.add(index, message);
         match message {
             Message::Assistant(assistant) => {
                 for (block, content) in assistant.content.iter().enumerate() {
@@ -122,16 +122,16 @@ pub fn host_ids(messages: &[Message], rules: &IdRules) -> HostIds {
                 }
             }
             Message::ToolResults(results) => {
-                let mut order: Vec<(Place, usize)> = Vec::new();
+                let mut order: Vec<(Position, usize)> = Vec::new();
                 for (at, result) in results.results.iter().enumerate() {
-                    let place = calls.answer(result).unwrap_or((usize::MAX, at));
+                    let position = calls.answer(result).unwrap_or((usize::MAX, at));
                     let id = ids
                         .calls
-                        .get(&place)
+                        .get(&position)
                         .cloned()
                         .unwrap_or_else(|| accepted(result.call.as_str(), rules));
                     ids.results.insert((index, at), id);
-                    order.push((place, at));
+                    order.push((position, at));
                 }
                 order.sort_unstable();
                 ids.order.insert(index, order.into_iter().map(|(_, at)| at).collect());
@@ -143,12 +143,12 @@ pub fn host_ids(messages: &[Message], rules: &IdRules) -> HostIds {
 }
 
 impl HostIds {
-    /// The id of the call that is this block of this message.
+    /// The id of the call at this message and block.
     pub fn call(&self, message: usize, block: usize) -> &str {
         self.calls.get(&(message, block)).map_or("", String::as_str)
     }
 
-    /// The id for this result of this message: its call's.
+    /// The id of the result at this message and index, which is its call's id.
     pub fn result(&self, message: usize, result: usize) -> &str {
         self.results.get(&(message, result)).map_or("", String::as_str)
     }
@@ -159,7 +159,8 @@ impl HostIds {
     }
 }
 
-/// Shortens and cleans a name, with a hash of the original so that two names stay two. Valid ones stay as they are.
+/// Makes a name valid: shortens it, replaces characters and appends a hash, so that different names stay different.
+/// Valid names are unchanged.
 pub fn shortened(name: &str, max_len: usize, allowed: fn(char) -> bool) -> String {
     let valid = !name.is_empty() && name.chars().count() <= max_len && name.chars().all(allowed);
     if valid {
@@ -171,47 +172,47 @@ pub fn shortened(name: &str, max_len: usize, allowed: fn(char) -> bool) -> Strin
     kept + &suffix
 }
 
-/// The calls met so far, by id; a later call takes the id over.
+/// The calls so far, by id; a later call replaces an earlier one.
 #[derive(Default)]
-struct Calls(HashMap<String, (Place, Answered)>);
+struct Calls(HashMap<String, (Position, HasResult)>);
 
 #[derive(PartialEq)]
-enum Answered {
+enum HasResult {
     No,
     Yes,
 }
 
-enum Fault {
+enum PairingFault {
     NoSuchCall,
-    AnsweredTwice,
+    SecondResult,
 }
 
 impl Calls {
-    /// Notes a message's calls; returns an id that stands twice in it.
-    fn enter(&mut self, index: usize, message: &Message) -> Option<String> {
+    /// Adds a message's calls; returns an id that it uses twice.
+    fn add(&mut self, index: usize, message: &Message) -> Option<String> {
         let Message::Assistant(assistant) = message else { return None };
-        let mut twice = None;
+        let mut duplicate = None;
         for (block, content) in assistant.content.iter().enumerate() {
             let Block::ToolCall(call) = content else { continue };
-            let earlier = self.0.insert(call.id.as_str().to_owned(), ((index, block), Answered::No));
+            let earlier = self.0.insert(call.id.as_str().to_owned(), ((index, block), HasResult::No));
             if earlier.is_some_and(|((message, _), _)| message == index) {
-                twice = Some(call.id.as_str().to_owned());
+                duplicate = Some(call.id.as_str().to_owned());
             }
         }
-        twice
+        duplicate
     }
 
-    fn answer(&mut self, result: &ToolResult) -> Result<Place, Fault> {
-        let (place, answered) = self.0.get_mut(result.call.as_str()).ok_or(Fault::NoSuchCall)?;
-        if *answered == Answered::Yes {
-            return Err(Fault::AnsweredTwice);
+    fn answer(&mut self, result: &ToolResult) -> Result<Position, PairingFault> {
+        let (position, has_result) = self.0.get_mut(result.call.as_str()).ok_or(PairingFault::NoSuchCall)?;
+        if *has_result == HasResult::Yes {
+            return Err(PairingFault::SecondResult);
         }
-        *answered = Answered::Yes;
-        Ok(*place)
+        *has_result = HasResult::Yes;
+        Ok(*position)
     }
 }
 
-impl Fault {
+impl PairingFault {
     fn into_error(self, result: &ToolResult) -> TurnError {
         let id = &result.call;
         TurnError::invalid(match self {
@@ -219,7 +220,7 @@ impl Fault {
                 "the tool_result for `{id}` answers no tool_use of an earlier assistant message: send the assistant \
                  message with that call before it"
             ),
-            Self::AnsweredTwice => format!("the tool_use `{id}` has two tool_results: send one"),
+            Self::SecondResult => format!("the tool_use `{id}` has two tool_results: send one"),
         })
     }
 }
@@ -234,7 +235,7 @@ fn accepted(id: &str, rules: &IdRules) -> String {
     if id.is_empty() { "call".to_owned() } else { shortened(id, rules.max_len, rules.allowed) }
 }
 
-/// Numbers an id that was used before.
+/// Appends a number to an id that is already used.
 fn unique(id: &str, used: &mut HashSet<String>, rules: &IdRules) -> String {
     let mut candidate = id.to_owned();
     let mut occurrence = 2;
@@ -247,7 +248,7 @@ fn unique(id: &str, used: &mut HashSet<String>, rules: &IdRules) -> String {
     candidate
 }
 
-/// A small stable hash: names must come out the same on every machine and in every version.
+/// A small stable hash: names must be the same on every machine and in every version.
 fn fnv1a(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

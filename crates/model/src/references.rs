@@ -1,60 +1,66 @@
-//! A JSON Schema without references: each `$ref` is replaced by what it points at. Some hosts refuse references
-//! (T24), and a parameter can only be shown by itself once they are gone.
+//! Inlines the references of a JSON Schema: replaces each `$ref` by its target. Some hosts reject references (T24), and
+//! a parameter can only be described separately once they are gone.
 
 use serde_json::{Map, Value};
 
-/// How many values a schema may grow to. References to references can multiply without end.
+/// The maximum size of an inlined schema, in values. Nested references can multiply exponentially.
 const MAX_NODES: usize = 20_000;
-/// How deep values may stand in one another once references are replaced; the stack is not endless.
+/// The maximum depth of an inlined schema: inlining is recursive.
 const MAX_DEPTH: usize = 128;
-/// Keywords that only say how references are resolved.
+/// Keywords that only control how references are resolved.
 const RESOLUTION: [&str; 3] = ["$schema", "$id", "$anchor"];
-/// Keywords that hold the schemas references point at.
+/// Keywords that hold the targets of references.
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
-/// Keywords whose keys are names that the schema's author chose.
+/// Keywords whose keys are names chosen by the schema's author.
 const NAMED: [&str; 5] = ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 /// Keywords whose values are data, not schemas.
 const DATA: [&str; 5] = ["const", "enum", "default", "examples", "example"];
-/// Keywords that only describe: beside a `$ref` they win over those of what it points at.
+/// Keywords that only describe. Beside a `$ref` they override those of its target.
 const DESCRIPTIONS: [&str; 5] = ["title", "description", "default", "examples", "deprecated"];
 
 /// A schema without references.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inlined {
-    /// The schema, without its definitions. What could not be put in place is left open: it accepts anything.
+    /// The schema, without its definitions. A reference that cannot be inlined becomes a schema that accepts anything.
     pub schema: Value,
-    /// Whether it still means the same.
+    /// Whether the meaning is unchanged.
     pub meaning: Meaning,
 }
 
-/// Whether an inlined schema means what it meant.
+/// Whether an inlined schema is equivalent to the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Every reference was put in place.
+    /// Every reference was inlined.
     Same,
-    /// A reference is recursive, points nowhere or outside, or the schema would grow too large.
+    /// A reference is recursive, has no target or an external one, or the result would be too large.
     Wider,
 }
 
-/// The schema with every reference replaced; `None` where it has none, and should stay byte for byte.
+/// Inlines every reference. `None` if there is none, so that the caller can keep the original bytes.
 pub fn inlined(schema: &Value) -> Option<Inlined> {
-    let mut work =
-        Work { root: schema, budget: MAX_NODES, depth: 0, open: Vec::new(), meaning: Meaning::Same, met: 0 };
-    let flat = work.schema(schema);
-    (work.met > 0).then_some(Inlined { schema: flat, meaning: work.meaning })
+    let mut inliner = Inliner {
+        root: schema,
+        budget: MAX_NODES,
+        depth: 0,
+        open: Vec::new(),
+        meaning: Meaning::Same,
+        references: 0,
+    };
+    let flat = inliner.schema(schema);
+    (inliner.references > 0).then_some(Inlined { schema: flat, meaning: inliner.meaning })
 }
 
-struct Work<'a> {
+struct Inliner<'a> {
     root: &'a Value,
     budget: usize,
     depth: usize,
-    /// The references being followed.
+    /// The references that are being followed, to detect recursion.
     open: Vec<&'a str>,
     meaning: Meaning,
-    met: usize,
+    references: usize,
 }
 
-impl<'a> Work<'a> {
+impl<'a> Inliner<'a> {
     fn schema(&mut self, value: &'a Value) -> Value {
         if self.budget == 0 || self.depth == MAX_DEPTH {
             self.meaning = Meaning::Wider;
@@ -78,17 +84,17 @@ impl<'a> Work<'a> {
             Some(_) | None => Map::new(),
         };
         for (keyword, value) in fields {
-            let word = keyword.as_str();
-            let is_gone = RESOLUTION.contains(&word) || word == "$ref";
-            if is_gone && value.is_string() || is_root && DEFINITIONS.contains(&word) {
+            let name = keyword.as_str();
+            let is_dropped = RESOLUTION.contains(&name) || name == "$ref";
+            if is_dropped && value.is_string() || is_root && DEFINITIONS.contains(&name) {
                 continue;
             }
-            let value = match value.as_object().filter(|_| NAMED.contains(&word)) {
+            let value = match value.as_object().filter(|_| NAMED.contains(&name)) {
                 Some(named) => self.named(named),
-                None if DATA.contains(&word) => value.clone(),
+                None if DATA.contains(&name) => value.clone(),
                 None => self.schema(value),
             };
-            self.put(&mut result, word, value);
+            self.put(&mut result, name, value);
         }
         Value::Object(result)
     }
@@ -97,9 +103,9 @@ impl<'a> Work<'a> {
         Value::Object(schemas.iter().map(|(name, schema)| (name.clone(), self.schema(schema))).collect())
     }
 
-    /// What a reference points at; nothing where it cannot be put in place.
+    /// The inlined target of a reference; empty if it cannot be inlined.
     fn follow(&mut self, reference: &'a str) -> Map<String, Value> {
-        self.met += 1;
+        self.references += 1;
         let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
         let target = target.filter(|_| !self.open.contains(&reference));
         let Some(target @ Value::Object(_)) = target else {
@@ -117,7 +123,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Adds a keyword that stood beside a reference. Both must hold, which one object cannot say where they differ.
+    /// Adds a keyword that is beside a reference. If both define it differently, one object cannot express both.
     fn put(&mut self, result: &mut Map<String, Value>, keyword: &str, value: Value) {
         let differs = result.get(keyword).is_some_and(|before| *before != value);
         if differs && !DESCRIPTIONS.contains(&keyword) {
@@ -138,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_replaced_by_what_they_mean() {
+    fn references_are_replaced_by_their_targets() {
         let text = json!({"type": "string"});
         let object = |properties: Value| json!({"type": "object", "properties": properties});
         check(
@@ -164,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_put_in_place_is_left_open_and_said() {
+    fn a_reference_that_cannot_be_inlined_widens_the_schema() {
         let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}});
         check(
             &json!({"properties": {"first": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}),
@@ -181,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn data_and_names_that_look_like_references_are_none() {
+    fn data_and_names_that_look_like_references_are_unchanged() {
         for schema in [
             json!({"type": "object", "properties": {"$ref": {"type": "string"}}}),
             json!({"type": "object", "default": {"$ref": "#/$defs/T"}, "$defs": {"T": {}}}),

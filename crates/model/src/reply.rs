@@ -1,18 +1,18 @@
-//! A whole reply, and how it is the fold of its stream.
+//! Whole replies. A whole reply is the fold of its stream.
 
 use crate::event::{BlockEnd, BlockStart, Delta, Finish, ReplyHead, TurnEvent};
 use crate::grammar::{Grammar, GrammarError};
 use crate::message::{Block, Reasoning, ReasoningKind, ReasoningPart, Text, ToolCall};
 use crate::usage::Usage;
 
-/// A reply in one piece.
+/// A whole reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
-    /// Who answers.
+    /// Id, model and creation time.
     pub head: ReplyHead,
-    /// What was said and called.
+    /// The content.
     pub blocks: Vec<Block>,
-    /// Why it ended and what it cost.
+    /// Stop reason and usage.
     pub finish: Finish,
 }
 
@@ -37,7 +37,7 @@ pub fn fold(events: impl IntoIterator<Item = TurnEvent>) -> Result<Reply, Gramma
     fold.end()
 }
 
-/// Folds a stream as it comes.
+/// Folds a stream event by event.
 #[derive(Debug, Default)]
 pub struct Fold {
     grammar: Grammar,
@@ -52,13 +52,13 @@ impl Fold {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Adds the next event.
     pub fn event(&mut self, event: TurnEvent) -> Result<(), GrammarError> {
         self.grammar.accept(&event)?;
         match event {
             TurnEvent::Started(head) => self.reply.head = head,
             TurnEvent::BlockStarted(start) => self.open = Some(open(start)),
-            TurnEvent::BlockDelta(delta) => grow(self.open.as_mut(), delta),
+            TurnEvent::BlockDelta(delta) => append(self.open.as_mut(), delta),
             TurnEvent::BlockFinished(end) => {
                 self.reply.blocks.extend(self.open.take().map(|block| close(block, end)));
             }
@@ -96,7 +96,7 @@ fn open(start: BlockStart) -> Block {
     }
 }
 
-fn grow(open: Option<&mut Block>, delta: Delta) {
+fn append(open: Option<&mut Block>, delta: Delta) {
     match (open, delta) {
         (Some(Block::Text(block) | Block::Refusal(block)), Delta::Text(text)) => block.text.push_str(&text),
         (Some(Block::Reasoning(block)), Delta::Text(text)) => match block.parts.last_mut() {
@@ -107,7 +107,7 @@ fn grow(open: Option<&mut Block>, delta: Delta) {
             block.parts.push(ReasoningPart { kind, text: String::new() });
         }
         (Some(Block::ToolCall(call)), Delta::Arguments(text)) => call.arguments.push_str(&text),
-        // The grammar has refused every other pair.
+        // The grammar rejects every other pair.
         (_, Delta::Text(_) | Delta::Paragraph(_) | Delta::Arguments(_)) => {}
     }
 }
@@ -127,8 +127,8 @@ fn close(mut block: Block, end: BlockEnd) -> Block {
 
 fn block_events(block: Block, out: &mut Vec<TurnEvent>) {
     let end = match block {
-        Block::Text(text) => prose(BlockStart::Text, text, out),
-        Block::Refusal(text) => prose(BlockStart::Refusal, text, out),
+        Block::Text(text) => text_events(BlockStart::Text, text, out),
+        Block::Refusal(text) => text_events(BlockStart::Refusal, text, out),
         Block::Reasoning(reasoning) => {
             out.push(TurnEvent::BlockStarted(BlockStart::Reasoning(reasoning.extras.clone())));
             for part in reasoning.parts {
@@ -152,7 +152,7 @@ fn block_events(block: Block, out: &mut Vec<TurnEvent>) {
     out.push(TurnEvent::BlockFinished(end));
 }
 
-fn prose(start: BlockStart, text: Text, out: &mut Vec<TurnEvent>) -> BlockEnd {
+fn text_events(start: BlockStart, text: Text, out: &mut Vec<TurnEvent>) -> BlockEnd {
     out.push(TurnEvent::BlockStarted(start));
     push_text(text.text, out);
     BlockEnd { seal: None, extras: text.extras }

@@ -1,4 +1,4 @@
-//! What a client asks for in one turn.
+//! A client's request for one turn.
 
 use serde_json::Number;
 
@@ -8,44 +8,44 @@ use crate::json::JsonText;
 use crate::message::{Message, Part};
 use crate::tool::{Tool, ToolChoice};
 
-/// One request, whatever the dialect it came in.
+/// A request, independent of its dialect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnRequest {
     /// The model as the client named it.
     pub model: ModelName,
-    /// What stands above the conversation: Anthropic's `system`, Responses' `instructions`. System messages inside
-    /// the conversation stay there (T29).
+    /// The system prompt: Anthropic's `system`, Responses' `instructions`. System messages inside the conversation stay
+    /// in `messages` (T29).
     pub system: Vec<Part>,
     /// The conversation so far.
     pub messages: Vec<Message>,
-    /// The tools on offer, in the client's order (T37).
+    /// The offered tools, in the client's order (T37).
     pub tools: Vec<Tool>,
-    /// How to use them.
+    /// The tool choice.
     pub tool_choice: ToolChoice,
-    /// The most output tokens wanted.
+    /// The maximum number of output tokens.
     pub max_output: Option<u64>,
-    /// How to draw tokens.
+    /// Sampling settings.
     pub sampling: Sampling,
-    /// How much to think.
+    /// Reasoning settings.
     pub reasoning: Option<ReasoningRequest>,
-    /// What shape the answer takes.
+    /// The output format.
     pub output: OutputFormat,
-    /// In one piece or as it comes.
+    /// Whole or streamed.
     pub delivery: Delivery,
-    /// How many alternative answers (`n`); `None` means one.
+    /// The number of choices (`n`); `None` means one.
     pub samples: Option<u32>,
     /// The end user, for the host's abuse detection.
     pub user: Option<String>,
-    /// Continue this stored reply instead of sending the whole history.
+    /// The stored reply that this request continues.
     pub previous: Option<ReplyId>,
-    /// Whether the reply is kept for a later `previous`.
+    /// Whether the reply is stored for a later `previous`.
     pub retention: Option<Retention>,
     /// Fields of its own dialect.
     pub extras: Extras,
 }
 
 impl TurnRequest {
-    /// A request with nothing but a model and a conversation.
+    /// A request with a model and a conversation only.
     pub fn new(model: impl Into<ModelName>, messages: Vec<Message>) -> Self {
         Self {
             model: model.into(),
@@ -67,29 +67,29 @@ impl TurnRequest {
     }
 }
 
-/// How to draw tokens. Numbers are kept as the client wrote them.
+/// Sampling settings. Numbers are kept as the client wrote them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampling {
-    /// Randomness.
+    /// The temperature.
     pub temperature: Option<Number>,
     /// Nucleus sampling.
     pub top_p: Option<Number>,
-    /// The k likeliest tokens only.
+    /// Sample from the k most likely tokens only.
     pub top_k: Option<Number>,
     /// OpenAI's penalty on frequent tokens.
     pub frequency_penalty: Option<Number>,
-    /// OpenAI's penalty on tokens that occurred.
+    /// OpenAI's penalty on tokens that already occurred.
     pub presence_penalty: Option<Number>,
-    /// For repeatable output.
+    /// The seed for reproducible output.
     pub seed: Option<Number>,
-    /// Texts that end the answer.
+    /// Stop sequences.
     pub stop: Vec<String>,
 }
 
-/// How much to think, and how much of it to show.
+/// How much to reason, and how much of it to return.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReasoningRequest {
-    /// `none`, `minimal`, `low`, `medium`, `high`, …: an open set.
+    /// `none`, `minimal`, `low`, `medium`, `high` or a newer value.
     pub effort: Option<String>,
     /// A token budget (Anthropic's `budget_tokens`).
     pub budget: Option<u64>,
@@ -101,34 +101,34 @@ pub struct ReasoningRequest {
     pub extras: Extras,
 }
 
-/// What shape the answer takes.
+/// The output format.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum OutputFormat {
-    /// Prose.
+    /// Text.
     #[default]
     Text,
-    /// Some JSON object.
+    /// Any JSON object.
     JsonObject,
-    /// JSON by this schema.
+    /// JSON that follows a schema.
     JsonSchema(SchemaFormat),
 }
 
-/// A schema the answer follows.
+/// The schema of the output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchemaFormat {
-    /// OpenAI wants a name.
+    /// The name, which OpenAI requires.
     pub name: Option<String>,
-    /// For the model.
+    /// The description for the model.
     pub description: Option<String>,
     /// The JSON Schema.
     pub schema: JsonText,
-    /// Whether to follow it exactly.
+    /// Whether the output must follow it exactly.
     pub strict: Option<bool>,
     /// Fields of its own dialect.
     pub extras: Extras,
 }
 
-/// In one piece or as it comes.
+/// Whole or streamed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
     /// One body.
@@ -138,23 +138,23 @@ pub enum Delivery {
     Stream(UsageReport),
 }
 
-/// Whether a stream ends with token counts, where the dialect leaves the choice (`stream_options.include_usage`).
+/// Whether a stream ends with token counts, if the dialect makes it optional (`stream_options.include_usage`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UsageReport {
-    /// As the dialect does by default.
+    /// The dialect's default.
     #[default]
     Default,
-    /// Asked for.
+    /// Requested.
     Included,
     /// Declined.
     Omitted,
 }
 
-/// Whether a reply is kept for a later request to continue.
+/// Whether a reply is stored, so that a later request can continue it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retention {
-    /// Keep it.
+    /// Store it.
     Keep,
-    /// Do not.
+    /// Do not store it.
     Discard,
 }

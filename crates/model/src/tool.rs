@@ -1,22 +1,22 @@
-//! The tools a client offers, and how the model is to use them.
+//! Offered tools and the tool choice.
 
 use crate::extras::{Extras, Opaque};
 use crate::ids::ToolName;
 use crate::json::JsonText;
 
-/// A tool on offer.
+/// An offered tool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tool {
     /// Takes a JSON object described by a schema.
     Function(FunctionTool),
     /// Takes free text (OpenAI's custom tools).
     Custom(CustomTool),
-    /// Known to its own provider only: web search, code execution, `bash_20250124`.
+    /// A tool that only its provider supports: web search, code execution, `bash_20250124`.
     Provider(Opaque),
 }
 
 impl Tool {
-    /// The name a call would use, where the tool has one.
+    /// The name used in calls, if the tool has one.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Function(tool) => Some(tool.name.as_str()),
@@ -26,14 +26,14 @@ impl Tool {
     }
 }
 
-/// A tool that takes JSON.
+/// A tool with JSON input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionTool {
-    /// What calls name.
+    /// The name used in calls.
     pub name: ToolName,
-    /// For the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// The JSON Schema, byte for byte as the client wrote it (T37); `None` where the client gave none.
+    /// The JSON Schema, byte for byte as the client wrote it (T37); `None` if the client sent none.
     pub schema: Option<JsonText>,
     /// Whether arguments must follow the schema exactly.
     pub strict: Option<bool>,
@@ -41,20 +41,20 @@ pub struct FunctionTool {
     pub extras: Extras,
 }
 
-/// A tool that takes text.
+/// A tool with text input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomTool {
-    /// What calls name.
+    /// The name used in calls.
     pub name: ToolName,
-    /// For the model.
+    /// The description for the model.
     pub description: Option<String>,
-    /// The grammar its input follows, as its dialect writes it.
+    /// The grammar of its input, in the form of its dialect.
     pub format: Option<JsonText>,
     /// Fields of its own dialect.
     pub extras: Extras,
 }
 
-/// What a call carries.
+/// The kind of a call's input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CallKind {
     /// A JSON object.
@@ -64,12 +64,12 @@ pub enum CallKind {
     Custom,
 }
 
-/// How the model is to use the tools. (T31: absent parts stay absent.)
+/// How the model uses the tools. Absent parts stay absent (T31).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolChoice {
-    /// Whether it may, must or must not call.
+    /// Whether the model may, must or must not call a tool.
     pub choice: Option<Choice>,
-    /// Whether several calls may come in one turn.
+    /// Whether one turn may contain several calls.
     pub parallel: Option<Parallel>,
     /// Fields of its own dialect.
     pub extras: Extras,
@@ -78,22 +78,22 @@ pub struct ToolChoice {
 /// Whether the model calls a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
-    /// As it likes.
+    /// The model decides.
     Auto,
-    /// At least one.
+    /// At least one call.
     Any,
-    /// None.
+    /// No call.
     None,
-    /// This one.
+    /// A call of this tool.
     Named(ToolName, CallKind),
-    /// A form only its own dialect knows (`allowed_tools`, `{"type":"web_search"}`).
+    /// A form that only its own dialect supports (`allowed_tools`, `{"type":"web_search"}`).
     Provider(Opaque),
 }
 
-/// Whether several calls may come in one turn.
+/// Whether one turn may contain several calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parallel {
-    /// As many as the model likes.
+    /// Any number.
     Allowed,
     /// At most one.
     Forbidden,

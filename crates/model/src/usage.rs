@@ -2,10 +2,10 @@
 
 use crate::extras::Extras;
 
-/// What one turn cost. The four input and output counts are disjoint: their sum is the total.
+/// The token counts of one turn. The four input and output counts are disjoint: their sum is the total.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Input tokens that no cache served or stored.
+    /// Input tokens that were neither read from nor written to a cache.
     pub input: u64,
     /// Input tokens read from a cache.
     pub cache_read: u64,
@@ -13,11 +13,11 @@ pub struct Usage {
     pub cache_write: u64,
     /// Output tokens, reasoning included.
     pub output: u64,
-    /// How many of the output tokens were reasoning, where the host says so.
+    /// How many of the output tokens were reasoning, if the host states it.
     pub reasoning: Option<u64>,
-    /// The price in US dollars, where somebody knows it.
+    /// The price in US dollars, if known.
     pub cost_usd: Option<f64>,
-    /// Figures only one dialect knows.
+    /// Fields of its own dialect.
     pub extras: Extras,
 }
 
@@ -32,8 +32,7 @@ impl Usage {
         self.total_input().saturating_add(self.output)
     }
 
-    /// Both together: what several answers cost that make up one turn. The extra figures of one answer say nothing
-    /// about the sum, so those of `self` stay.
+    /// The sum, for a turn that consists of several replies. Extras do not add up, so those of `self` are kept.
     #[must_use]
     pub fn plus(self, more: &Self) -> Self {
         Self {
@@ -47,13 +46,13 @@ impl Usage {
         }
     }
 
-    /// Builds from a host that counts cached tokens inside its input figure.
+    /// The counts of a host that includes cached tokens in its input count.
     pub fn from_inclusive(input: u64, cache_read: u64, output: u64) -> Self {
         Self { input: input.saturating_sub(cache_read), cache_read, output, ..Self::default() }
     }
 }
 
-/// What is not known counts as nothing, unless nothing is known.
+/// An unknown count is zero, unless both are unknown.
 fn sum<N>(one: Option<N>, other: Option<N>, add: impl FnOnce(N, N) -> N) -> Option<N> {
     match (one, other) {
         (Some(one), Some(other)) => Some(add(one, other)),
@@ -66,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_saturate_and_what_is_unknown_on_both_sides_stays_unknown() {
+    fn sums_saturate_and_a_count_unknown_on_both_sides_stays_unknown() {
         let one = Usage { input: u64::MAX, output: 1, reasoning: Some(1), ..Usage::default() };
         let other = Usage { input: 1, output: 2, cost_usd: Some(0.5), ..Usage::default() };
         let both = one.plus(&other);

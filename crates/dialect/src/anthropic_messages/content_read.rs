@@ -8,12 +8,12 @@ use super::ID;
 use super::content_read_media as media;
 use super::wire::{BlockIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
 
-/// What our seals prove: a thought that can be read, or one that cannot.
+/// The kinds of this dialect's seals: the signature of readable reasoning, and encrypted reasoning.
 pub(super) const SIGNATURE: &str = "signature";
 
 pub(super) const REDACTED: &str = "redacted";
 
-/// Reads what the model said. `Err` names a block that only a user may send.
+/// Reads a block of an assistant message. `Err` is the type of a block that only users may send.
 pub(super) fn read_output_block(block: BlockIn) -> Result<Block, &'static str> {
     Ok(match block {
         BlockIn::Text(TextIn { text, extra }) => {
@@ -43,7 +43,7 @@ pub(super) fn read_output_block(block: BlockIn) -> Result<Block, &'static str> {
     })
 }
 
-/// Reads what is given to the model. `Err` names a block that only an assistant may send, or a result.
+/// Reads a block of a user or system message. `Err` is the type of a block that is not allowed there.
 pub(super) fn read_input_block(block: BlockIn) -> Result<Part, &'static str> {
     Ok(match block {
         BlockIn::Text(TextIn { text, extra }) => {
@@ -59,7 +59,7 @@ pub(super) fn read_input_block(block: BlockIn) -> Result<Part, &'static str> {
     })
 }
 
-/// The proof in a thinking block: our own, or a foreign one that travels in its place.
+/// The seal of a thinking block: this dialect's signature, or a foreign seal's token in its place.
 pub(super) fn signature_seal(signature: String) -> Option<Seal> {
     if signature.is_empty() {
         return None;

@@ -6,10 +6,10 @@ use toolgate_model::{Document, Fields, Image, Opaque, Part, Source};
 use super::ID;
 use super::wire::extras;
 
-/// The only type a document given as text may have.
+/// The only media type of a document given as text.
 pub(super) const PLAIN_TEXT: &str = "text/plain";
 
-/// Reads an `image` block; a source the model has no word for keeps the block opaque.
+/// Reads an `image` block.
 pub(super) fn read_image(fields: Fields) -> Part {
     let is_text =
         fields.get("source").and_then(|source| source.get("type")).is_some_and(|kind| kind == "text");
@@ -25,7 +25,7 @@ pub(super) fn read_image(fields: Fields) -> Part {
     }
 }
 
-/// Reads a `document` block, likewise.
+/// Reads a `document` block.
 pub(super) fn read_document(fields: Fields) -> Part {
     match take_source(fields) {
         Ok((source, mut fields)) => {
@@ -40,7 +40,7 @@ pub(super) fn read_document(fields: Fields) -> Part {
     }
 }
 
-/// Takes the source out of the block where the model can say all of it; else gives the block back untouched.
+/// Takes the source out of the block if the model can represent all of it, else returns the block unchanged.
 fn take_source(mut fields: Fields) -> Result<(Source, Fields), Fields> {
     match fields.get_mut("source").and_then(Value::as_object_mut).and_then(known_source) {
         Some(source) => Ok((source, fields)),

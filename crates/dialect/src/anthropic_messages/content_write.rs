@@ -14,7 +14,7 @@ pub(super) fn write_text<'a>(text: &'a Text, losses: &mut Losses) -> BlockOut<'a
     BlockOut::Text { text: &text.text, extra: text.extras.write(ID, "text", losses) }
 }
 
-/// Writes reasoning with whatever proof it has.
+/// Writes reasoning with its seal, if it has one.
 pub(super) fn write_reasoning<'a>(reasoning: &'a Reasoning, losses: &mut Losses) -> BlockOut<'a> {
     let extra = reasoning.extras.write(ID, "thinking", losses);
     if let Some(data) = redacted_data(reasoning.seal.as_ref()) {
@@ -28,7 +28,7 @@ pub(super) fn write_reasoning<'a>(reasoning: &'a Reasoning, losses: &mut Losses)
     BlockOut::Thinking { thinking, signature, extra }
 }
 
-/// Writes a call under the id and name the other side knows.
+/// Writes a call with the peer's id and tool name.
 pub(super) fn write_call<'a>(
     call: &'a ToolCall,
     id: &'a str,
@@ -39,22 +39,22 @@ pub(super) fn write_call<'a>(
     BlockOut::ToolUse { id, name, input: input_object(call.kind, &call.arguments, losses), extra }
 }
 
-/// Writes a block of one dialect, if it is ours.
+/// Writes an opaque block, if it belongs to this dialect.
 pub(super) fn write_opaque<'a>(opaque: &Opaque, losses: &mut Losses) -> Option<BlockOut<'a>> {
     opaque.write(ID, "content", losses).map(|fields| BlockOut::Opaque(fields.clone()))
 }
 
-/// Notes that a refusal becomes plain text: this dialect tells it by the stop reason alone.
+/// Reports that a refusal is written as text: this dialect marks refusals only by the stop reason.
 pub(super) fn report_refusal(losses: &mut Losses) {
     losses.add("refusal", "written as text: the Messages API has no refusal block");
 }
 
-/// What stands in `signature` for a proof.
+/// The `signature` for a seal.
 pub(super) fn signature_text(seal: &Seal) -> Cow<'_, str> {
     if seal.belongs_to(ID) { Cow::Borrowed(&seal.data) } else { Cow::Owned(seal.to_token()) }
 }
 
-/// The data of a thought that only its maker can read.
+/// The data of redacted thinking, if the seal is one of this dialect's.
 pub(super) fn redacted_data(seal: Option<&Seal>) -> Option<&str> {
     seal.filter(|seal| seal.belongs_to(ID) && seal.kind == REDACTED).map(|seal| seal.data.as_str())
 }

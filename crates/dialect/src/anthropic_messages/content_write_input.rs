@@ -1,12 +1,12 @@
-//! A call's input: this dialect wants a JSON object, models and other dialects give text.
+//! A call's input: this dialect requires a JSON object, the model has text.
 
 use serde_json::{Value, json};
 use toolgate_model::{CallKind, JsonText, Losses};
 
-/// The property that carries the text of a custom tool, which this dialect does not know.
+/// The property for the text of a custom tool: this dialect has no custom tools.
 pub(super) const CUSTOM_INPUT: &str = "input";
 
-/// The object to write for a call's input. // T9
+/// The `input` of a call (T9).
 pub(super) fn input_object(kind: CallKind, arguments: &str, losses: &mut Losses) -> JsonText {
     match kind {
         CallKind::Custom => JsonText::from_value(&json!({ CUSTOM_INPUT: arguments })),
@@ -14,7 +14,7 @@ pub(super) fn input_object(kind: CallKind, arguments: &str, losses: &mut Losses)
     }
 }
 
-/// A quoted JSON text without its quotes, so that a custom tool's text can be sent piece by piece.
+/// The text as a JSON string without its quotes, so that a custom tool's text can be streamed.
 pub(super) fn escaped(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted.get(1..quoted.len() - 1).unwrap_or_default().to_owned()
@@ -27,7 +27,7 @@ fn function_input(arguments: &str, losses: &mut Losses) -> JsonText {
     match JsonText::parse(arguments) {
         Ok(input) if input.is_object() => input,
         Ok(_) | Err(_) => {
-            losses.add("tool_use.input", "the arguments are no JSON object: sent as text in `_raw`");
+            losses.add("tool_use.input", "the arguments are not a JSON object: sent as text in `_raw`");
             JsonText::from_value(&json!({ "_raw": arguments }))
         }
     }

@@ -6,17 +6,17 @@ use super::ID;
 use super::content_read_media::PLAIN_TEXT;
 use super::wire::{BlockOut, SourceOut};
 
-/// Writes a picture, or reports why the host cannot have it.
+/// Writes an image, or reports why it cannot be sent.
 pub(super) fn write_image<'a>(image: &'a Image, losses: &mut Losses) -> Option<BlockOut<'a>> {
     let extra = image.extras.write(ID, "image", losses);
     if let Source::Text(_) = image.source {
-        losses.add("image", "a picture cannot be given as text");
+        losses.add("image", "an image cannot be given as text");
         return None;
     }
     Some(BlockOut::Image { source: write_source(&image.source, "image", losses)?, extra })
 }
 
-/// Writes a document, likewise.
+/// Writes a document, or reports why it cannot be sent.
 pub(super) fn write_document<'a>(document: &'a Document, losses: &mut Losses) -> Option<BlockOut<'a>> {
     let extra = document.extras.write(ID, "document", losses);
     let source = write_source(&document.source, "document", losses)?;
@@ -30,7 +30,7 @@ fn write_source<'a>(source: &'a Source, place: &str, losses: &mut Losses) -> Opt
         Source::Url(url) => SourceOut::Url { url },
         Source::File { provider, id } if *provider == ID.provider => SourceOut::File { file_id: id },
         Source::File { provider, id: _ } => {
-            losses.add(place, format!("the file was uploaded to {provider}, where this host cannot read it"));
+            losses.add(place, format!("the file was uploaded to {provider}, and this host cannot access it"));
             return None;
         }
     })

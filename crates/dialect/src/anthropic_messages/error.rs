@@ -7,7 +7,7 @@ use toolgate_model::{ErrorKind, TurnError};
 use super::ID;
 use crate::error_extras;
 
-/// How much of a body that is no error of this dialect is shown.
+/// How much of an unknown error body is quoted.
 const MAX_QUOTE_CHARS: usize = 200;
 
 #[derive(Deserialize)]
@@ -21,7 +21,7 @@ struct ErrorIn {
     kind: Option<String>,
     message: Option<String>,
     details: Option<DetailsIn>,
-    /// Other hosts that speak this dialect put a code here, some as a number. // T38
+    /// Compatible hosts put a code here, some as a number (T38).
     code: Option<Value>,
 }
 
@@ -51,7 +51,7 @@ struct DetailsOut<'a> {
     error_code: &'a str,
 }
 
-/// Reads the answer of a host that refused.
+/// Reads an error response.
 pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
     let Ok(ErrorBodyIn { error }) = serde_json::from_slice(body) else {
         let kind = ErrorKind::from_status(status);
@@ -66,7 +66,7 @@ pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
     failed
 }
 
-/// Reads an error that came inside a stream, where no status says more. // T17
+/// Reads an error inside a stream, where there is no status (T17).
 pub(super) fn read_in_stream(data: &str) -> TurnError {
     match serde_json::from_str(data) {
         Ok(ErrorBodyIn { error }) => {
@@ -79,18 +79,18 @@ pub(super) fn read_in_stream(data: &str) -> TurnError {
     }
 }
 
-/// The error a body tells in place of a reply; `None` where it tells none.
-pub(super) fn in_a_reply(body: &[u8]) -> Option<TurnError> {
+/// The error in the body of a 200 response; `None` if it contains none.
+pub(super) fn in_reply(body: &[u8]) -> Option<TurnError> {
     serde_json::from_slice::<ErrorBodyIn>(body).ok()?;
     Some(read_in_stream(std::str::from_utf8(body).ok()?))
 }
 
-/// The body that tells an error, with all that a host of this dialect said of it.
+/// Writes an error body, with the extra fields of a host of this dialect.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
     error_extras::add(ID, &error.extras, plain(error))
 }
 
-/// The body with what every dialect can tell.
+/// Writes an error body without extra fields.
 pub(super) fn plain(error: &TurnError) -> Vec<u8> {
     let body = ErrorBodyOut {
         kind: "error",
@@ -100,14 +100,14 @@ pub(super) fn plain(error: &TurnError) -> Vec<u8> {
             details: error.code.as_deref().map(|error_code| DetailsOut { error_code }),
         },
     };
-    // Strings always serialise.
+    // Strings always serialize.
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-fn into_error(kind: ErrorKind, error: ErrorIn, otherwise: &str) -> TurnError {
+fn into_error(kind: ErrorKind, error: ErrorIn, default_message: &str) -> TurnError {
     let mut failed = TurnError::new(
         kind,
-        error.message.filter(|told| !told.is_empty()).unwrap_or_else(|| otherwise.to_owned()),
+        error.message.filter(|message| !message.is_empty()).unwrap_or_else(|| default_message.to_owned()),
     );
     let stated = error.code.and_then(|code| match code {
         Value::String(code) => Some(code),
@@ -118,16 +118,16 @@ fn into_error(kind: ErrorKind, error: ErrorIn, otherwise: &str) -> TurnError {
     failed
 }
 
-/// A 4xx stays that 4xx. // T38
+/// Keeps the host's status if it differs from the kind's (T38).
 fn keep_status(error: &mut TurnError, status: u16) {
     if (400..600).contains(&status) && error.kind.status() != status {
         error.status = Some(status);
     }
 }
 
-/// The kind a word means by itself; `api_error` is said of everything else, so the status decides.
-fn known_kind(word: &str) -> Option<ErrorKind> {
-    Some(match word {
+/// The kind of an error type. `api_error` is generic, so the status decides.
+fn known_kind(name: &str) -> Option<ErrorKind> {
+    Some(match name {
         "invalid_request_error" => ErrorKind::InvalidRequest,
         "authentication_error" => ErrorKind::Authentication,
         "billing_error" => ErrorKind::Billing,
@@ -164,8 +164,8 @@ fn quote(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();
     if text.is_empty() {
-        return " and no text: look at the host's own log".to_owned();
+        return " and an empty body: check the host's log".to_owned();
     }
     let start: String = text.chars().take(MAX_QUOTE_CHARS).collect();
-    format!(" and this, which is no error of the Messages API: {start}")
+    format!(" and a body that is not an error of the Messages API: {start}")
 }

@@ -1,8 +1,8 @@
-//! Anthropic's Messages API, as clients speak it to us and as hosts speak it.
+//! Anthropic's Messages API.
 //!
-//! What reads the same here, and so may come back in the other form: a string and one text block, `null` and a
-//! missing field, an empty array and a missing one, `"stream": false` and `"is_error": false` and a missing one,
-//! `"type": "custom"` on a tool and none, user messages in a row and one, `signature: ""` and none.
+//! The reader does not distinguish these forms, so the writer may return the other one: a string and one text block;
+//! `null`, an empty array and a missing field; `"stream": false`, `"is_error": false` and a missing flag; `"type":
+//! "custom"` on a tool and none; consecutive user messages and one; `signature: ""` and none.
 
 mod content_read;
 mod content_read_media;
@@ -42,7 +42,7 @@ pub use count::{read_count_request, write_count};
 /// The dialect's name.
 pub const ID: DialectId = DialectId { name: "anthropic-messages", provider: "anthropic" };
 
-/// The dialect, in both of its roles.
+/// The dialect, in both roles.
 pub static DIALECT: AnthropicMessages = AnthropicMessages;
 
 /// Anthropic's Messages API.
@@ -79,14 +79,14 @@ impl ClientDialect for AnthropicMessages {
         error::write(error)
     }
 
-    /// Clients of this API send the whole conversation every time.
+    /// Clients of this API always send the whole conversation.
     fn remember(&self, _request: &TurnRequest, _reply: &Reply) -> Option<String> {
         None
     }
 
     fn recall(&self, _request: &mut TurnRequest, _stored: &str) -> Result<(), TurnError> {
         Err(TurnError::invalid(
-            "the Messages API has no stored replies to continue: send the whole conversation in `messages`",
+            "the Messages API cannot continue a stored reply: send the whole conversation in `messages`",
         ))
     }
 }

@@ -7,28 +7,28 @@ use super::error;
 use super::wire::{MessageHeadIn, UsageIn, extras};
 use crate::json;
 
-/// Fields of a reply that a stream tells only at its end.
+/// Fields that a stream sends only at its end.
 const LATE_FIELDS: [&str; 3] = ["container", "context_management", "stop_details"];
 
 /// Reads a host's reply.
 pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
-    let message: MessageHeadIn = json::read(body).map_err(|wrong| {
-        // Some proxies tell errors with status 200.
-        if let Some(told) = error::in_a_reply(body) {
-            return told;
+    let message: MessageHeadIn = json::read(body).map_err(|unreadable| {
+        // Some proxies send errors with status 200.
+        if let Some(error) = error::in_reply(body) {
+            return error;
         }
-        let at = wrong.place.map_or_else(String::new, |place| format!(" (at {place})"));
-        TurnError::upstream(format!("the host's reply is no message of the Messages API{at}"))
-            .caused_by(wrong.cause)
+        let at = unreadable.path.map_or_else(String::new, |path| format!(" (at {path})"));
+        TurnError::upstream(format!("the host's reply is not a message of the Messages API{at}"))
+            .caused_by(unreadable.cause)
     })?;
-    let (head, blocks, stop) = split(message)?;
+    let (head, blocks, tail) = split(message)?;
     let blocks = blocks.ok_or_else(|| {
-        error::in_a_reply(body).unwrap_or_else(|| TurnError::upstream("the host's reply has no `content`"))
+        error::in_reply(body).unwrap_or_else(|| TurnError::upstream("the host's reply has no `content`"))
     })?;
-    Ok(Translated::exact(Reply { head, blocks, finish: stop.into_finish() }))
+    Ok(Translated::exact(Reply { head, blocks, finish: tail.into_finish() }))
 }
 
-/// Why and how a reply ended, as far as it is known.
+/// The end of a reply, as far as it is known.
 #[derive(Default)]
 pub(super) struct ReplyTail {
     pub(super) reason: Option<String>,
@@ -48,7 +48,7 @@ impl ReplyTail {
     }
 }
 
-/// Takes a message apart; a stream's first frame holds one without an end.
+/// Splits a message into head, blocks and end. The message in a stream's first frame has no end.
 pub(super) fn split(message: MessageHeadIn) -> Result<(ReplyHead, Option<Vec<Block>>, ReplyTail), TurnError> {
     let MessageHeadIn {
         id,
@@ -71,7 +71,9 @@ pub(super) fn split(message: MessageHeadIn) -> Result<(ReplyHead, Option<Vec<Blo
         .map(|blocks| blocks.into_iter().map(read_output_block).collect::<Result<Vec<_>, _>>())
         .transpose()
         .map_err(|kind| {
-            TurnError::upstream(format!("the host's reply holds a {kind} block, which only users send"))
+            TurnError::upstream(format!(
+                "the host's reply contains a {kind} block, which only users may send"
+            ))
         })?;
     let head = ReplyHead { id: id.map(ReplyId::from), model, created: None, extras: extras(extra) };
     Ok((head, blocks, ReplyTail { reason: stop_reason, sequence: stop_sequence, usage, extra: late }))

@@ -11,7 +11,7 @@ use super::usage::UsageOut;
 use super::wire::BlockOut;
 use crate::ReplyContext;
 
-/// What every reply's id begins with.
+/// The prefix of every reply id.
 const ID_PREFIX: &str = "msg_";
 
 /// Writes a reply for a client.
@@ -27,7 +27,7 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     message.stop_reason = Some(write_stop_reason(&finish.stop, &mut losses));
     message.stop_sequence = finish.stop_sequence.as_deref();
     message.extra.extend(finish.extras.write(ID, "reply", &mut losses));
-    // Strings, numbers and string-keyed objects always serialise.
+    // Strings, numbers and objects with string keys always serialize.
     let value = serde_json::to_vec(&message).unwrap_or_default();
     Translated { value, losses }
 }
@@ -47,7 +47,7 @@ pub(super) struct MessageOut<'a> {
     extra: Fields,
 }
 
-/// The message before anything was said.
+/// The message without content and end.
 pub(super) fn opening<'a>(
     head: &'a ReplyHead,
     context: &'a ReplyContext,
@@ -67,8 +67,8 @@ pub(super) fn opening<'a>(
     }
 }
 
-/// The reply's id: the host's where it is one of this API, else ours. Hosts of other APIs give the same id to many
-/// replies, and Claude Code takes messages with the same id for parts of one.
+/// The reply's id: the host's if it is an id of this API, else a generated one. Hosts of other APIs may reuse an id,
+/// and Claude Code treats messages with the same id as parts of one message.
 fn written_id<'a>(head: &'a ReplyHead, context: &'a ReplyContext) -> Cow<'a, str> {
     let is_own = |id: &&str| head.extras.known_to(ID).is_some() || id.starts_with(ID_PREFIX);
     let kept = head.id.as_ref().map(ReplyId::as_str).filter(is_own);
@@ -89,7 +89,7 @@ fn write_block<'a>(block: &'a Block, losses: &mut Losses) -> Option<BlockOut<'a>
     })
 }
 
-/// The word for why a reply ended.
+/// The `stop_reason`.
 pub(super) fn write_stop_reason<'a>(stop: &'a StopReason, losses: &mut Losses) -> &'a str {
     match stop {
         StopReason::EndTurn => "end_turn",
@@ -99,7 +99,7 @@ pub(super) fn write_stop_reason<'a>(stop: &'a StopReason, losses: &mut Losses) -
         StopReason::PauseTurn => "pause_turn",
         StopReason::Refusal => "refusal",
         StopReason::ContentFilter => {
-            losses.add("stop_reason", "the Messages API calls a filtered answer a refusal");
+            losses.add("stop_reason", "the Messages API reports a filtered answer as a refusal");
             "refusal"
         }
         StopReason::ContextWindow => "model_context_window_exceeded",

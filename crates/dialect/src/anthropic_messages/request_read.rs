@@ -1,4 +1,4 @@
-//! Reads a client's request. // D1 D2
+//! Reads a request (D1, D2).
 
 use serde_json::Value;
 use toolgate_model::{
@@ -16,19 +16,19 @@ use super::wire::{
 };
 use crate::json::{self, Unreadable};
 
-/// What Claude Code puts before its system prompt, different in every request: it means something to Anthropic
-/// only, and anywhere else it would spoil the prompt cache. // T29
+/// The line that Claude Code puts before its system prompt. It differs in every request and is meant for Anthropic only;
+/// sent to another host, it would defeat the prompt cache (T29).
 const BILLING_HEADER: &str = "x-anthropic-billing-header";
-/// Marks an effort that came without a word about thinking, so that none is added on the way back.
+/// Marks an effort without `thinking`, so that the writer does not add one.
 pub(super) const EFFORT_ONLY: &str = "thinking";
 
-/// Reads a request to `/messages`; which result answers which call is looked at later.
+/// Reads a request to `/messages`. Does not match results with calls.
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     let request = parse(body)?;
     if request.max_tokens.is_none() {
         return Err(TurnError::invalid_param(
             "max_tokens",
-            "max_tokens: field required: say how many tokens the answer may have, for example 1024",
+            "max_tokens: field required: set the maximum number of output tokens, for example 1024",
         ));
     }
     convert(request)
@@ -46,11 +46,11 @@ fn parse(body: &[u8]) -> Result<RequestIn, TurnError> {
 }
 
 /// The error for a body that cannot be parsed.
-pub(super) fn unreadable(Unreadable { place, cause }: Unreadable) -> TurnError {
-    match place {
+pub(super) fn unreadable(Unreadable { path, cause }: Unreadable) -> TurnError {
+    match path {
         None => TurnError::invalid(format!("reading the request body: {cause}; send one JSON object"))
             .caused_by(cause),
-        Some(place) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")).caused_by(cause),
+        Some(path) => TurnError::invalid_param(path.clone(), format!("{path}: {cause}")).caused_by(cause),
     }
 }
 
@@ -130,7 +130,7 @@ fn convert(request: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
     Ok(Translated { value: turn, losses })
 }
 
-/// Keeps what the model has no word for beside the other unknown fields, under its own name.
+/// Stores the unknown fields of a nested object among the request's unknown fields.
 fn keep_rest(name: &str, mut rest: Fields, extra: &mut Fields) {
     rest.retain(|_, value| !value.is_null());
     if !rest.is_empty() {
@@ -152,23 +152,23 @@ fn read_message(
             extras: extras(extra),
         })),
         RoleIn::Assistant => {
-            let mut said = Vec::new();
+            let mut blocks = Vec::new();
             for (at, block) in content.into_blocks().into_iter().enumerate() {
-                said.push(read_output_block(block).map_err(|kind| {
+                blocks.push(read_output_block(block).map_err(|kind| {
                     misplaced(
                         &format!("messages[{index}].content[{at}]"),
                         &format!("a {kind} belongs in a user message, not in an assistant message"),
                     )
                 })?);
             }
-            turns.push(Message::Assistant(AssistantMessage { content: said, extras: extras(extra) }));
+            turns.push(Message::Assistant(AssistantMessage { content: blocks, extras: extras(extra) }));
         }
         RoleIn::User => read_user(index, content, extras(extra), turns, losses)?,
     }
     Ok(())
 }
 
-/// A user message may hold results and other content: it becomes runs of each, in order. // T25
+/// Splits a user message into runs of results and runs of other content, in order (T25).
 fn read_user(
     index: usize,
     content: ContentIn,
@@ -178,9 +178,9 @@ fn read_user(
 ) -> Result<(), TurnError> {
     let first = turns.len();
     for (at, block) in content.into_blocks().into_iter().enumerate() {
-        let place = format!("messages[{index}].content[{at}]");
+        let path = format!("messages[{index}].content[{at}]");
         if let BlockIn::ToolResult(result) = block {
-            let result = read_result(result, &place)?;
+            let result = read_result(result, &path)?;
             match turns.get_mut(first..).and_then(<[Message]>::last_mut) {
                 Some(Message::ToolResults(run)) => run.results.push(result),
                 _ => turns.push(Message::ToolResults(ToolResults { results: vec![result] })),
@@ -188,7 +188,7 @@ fn read_user(
             continue;
         }
         let part = read_input_block(block).map_err(|kind| {
-            misplaced(&place, &format!("a {kind} belongs in an assistant message, not in a user message"))
+            misplaced(&path, &format!("a {kind} belongs in an assistant message, not in a user message"))
         })?;
         match turns.get_mut(first..).and_then(<[Message]>::last_mut) {
             Some(Message::User(run)) => run.content.push(part),
@@ -207,16 +207,17 @@ fn read_user(
         Some(user) => user.extras = extras,
         None if extras.is_empty() => {}
         None => {
-            losses.add(format!("messages[{index}]"), "unknown fields of a message that holds only results");
+            losses
+                .add(format!("messages[{index}]"), "unknown fields of a message that contains only results");
         }
     }
     Ok(())
 }
 
-fn read_result(result: ToolResultIn, place: &str) -> Result<ToolResult, TurnError> {
+fn read_result(result: ToolResultIn, path: &str) -> Result<ToolResult, TurnError> {
     let ToolResultIn { tool_use_id, content, is_error, extra } = result;
     let content =
-        content.map_or_else(|| Ok(Vec::new()), |content| read_parts(content, &format!("{place}.content")))?;
+        content.map_or_else(|| Ok(Vec::new()), |content| read_parts(content, &format!("{path}.content")))?;
     Ok(ToolResult {
         call: tool_use_id.into(),
         kind: CallKind::Function,
@@ -226,18 +227,18 @@ fn read_result(result: ToolResultIn, place: &str) -> Result<ToolResult, TurnErro
     })
 }
 
-fn read_parts(content: ContentIn, place: &str) -> Result<Vec<Part>, TurnError> {
+fn read_parts(content: ContentIn, path: &str) -> Result<Vec<Part>, TurnError> {
     let blocks = content.into_blocks().into_iter().enumerate();
     blocks
         .map(|(at, block)| {
             read_input_block(block)
-                .map_err(|kind| misplaced(&format!("{place}[{at}]"), &format!("a {kind} cannot stand here")))
+                .map_err(|kind| misplaced(&format!("{path}[{at}]"), &format!("a {kind} is not allowed here")))
         })
         .collect()
 }
 
-fn misplaced(place: &str, why: &str) -> TurnError {
-    TurnError::invalid_param(place, format!("{place}: {why}"))
+fn misplaced(path: &str, why: &str) -> TurnError {
+    TurnError::invalid_param(path, format!("{path}: {why}"))
 }
 
 fn mark_billing_header(part: Part) -> Part {
@@ -278,7 +279,7 @@ fn read_tool(tool: ToolIn) -> Tool {
             description: tool.description,
             schema: tool.input_schema,
             strict: tool.strict,
-            // Marked, because a schema of this dialect goes back to it as it is.
+            // Marked even without fields: a schema of this dialect is written back unchanged.
             extras: Extras::marked(
                 ID,
                 tool.extra.into_iter().filter(|(_, value)| !value.is_null()).collect(),

@@ -16,13 +16,13 @@ use super::wire::BlockOut;
 use crate::names::{NameRules, host_names};
 use crate::{NameMap, WrittenRequest};
 
-/// What the API accepts as a tool's name. // T24
+/// The tool names that the API accepts (T24).
 const TOOL_NAMES: NameRules = NameRules { max_len: 64, allowed: is_name_char };
-/// How many blocks may carry a cache mark. // T36
+/// How many blocks may carry a cache mark (T36).
 const MAX_CACHE_MARKS: usize = 4;
-/// The field that marks them.
+/// The field that marks a block for caching.
 const CACHE_MARK: &str = "cache_control";
-/// The highest temperature the API accepts; other dialects go up to 2.
+/// The highest temperature that the API accepts; other dialects allow 2.
 const MAX_TEMPERATURE: f64 = 1.0;
 
 #[derive(Serialize)]
@@ -107,7 +107,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
     let tools: Vec<_> =
         request.tools.iter().filter_map(|tool| write_tool(tool, &names, &mut losses)).collect();
     let tool_choice = if tools.is_empty() && !request.tools.is_empty() {
-        losses.add("tool_choice", "none of the tools is known to the host");
+        losses.add("tool_choice", "the host knows none of the tools");
         None
     } else {
         write_choice(request, &plan, &names, &mut losses)
@@ -141,7 +141,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
     Ok(WrittenRequest { body, losses, names })
 }
 
-/// Reports what other dialects ask for and this one has no word for.
+/// Reports request fields that this dialect does not support.
 fn report_unsupported(request: &TurnRequest, losses: &mut Losses) {
     if request.samples.is_some_and(|samples| samples > 1) {
         losses.unknown_to(ID, "n");
@@ -149,7 +149,7 @@ fn report_unsupported(request: &TurnRequest, losses: &mut Losses) {
     if request.previous.is_some() {
         losses.unknown_to(ID, "previous_response_id");
     }
-    // `retention` is about our own store: no host of this dialect keeps replies.
+    // `retention` concerns the gateway's store: hosts of this dialect store no replies.
 }
 
 fn write_tool<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Option<ToolOut<'a>> {
@@ -186,7 +186,7 @@ fn write_tool<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Op
     }
 }
 
-/// How to use the tools. Absent parts stay absent, a bare parallel flag goes with `auto`. // T31
+/// Writes `tool_choice`. Absent parts stay absent; a parallel flag alone implies `auto` (T31).
 fn write_choice(
     request: &TurnRequest,
     plan: &ThinkingPlan,
@@ -198,15 +198,15 @@ fn write_choice(
     if choice.is_none() && parallel.is_none() {
         return None;
     }
-    // The host refuses a choice among no tools; one that forces no call means nothing there.
+    // The host rejects a choice without tools. A choice that forces no call can be dropped.
     if request.tools.is_empty() && matches!(choice, None | Some(Choice::Auto | Choice::None)) {
         return None;
     }
     let forced = matches!(choice, Some(Choice::Any | Choice::Named(..)));
     let mut fields = Fields::new();
     let kind = match choice {
-        Some(_) if forced && plan.forbids_force() => {
-            losses.add("tool_choice", "the host refuses to force a call while thinking: left to the model"); // T32
+        Some(_) if forced && plan.forbids_forced_call() => {
+            losses.add("tool_choice", "the host rejects forced calls while thinking: sent as auto"); // T32
             "auto"
         }
         None | Some(Choice::Auto) => "auto",
@@ -221,7 +221,7 @@ fn write_choice(
     fields.insert("type".to_owned(), Value::from(kind));
     let disabled = match parallel {
         None => None,
-        // `none` calls nothing, so it knows no such flag.
+        // `none` does not accept the flag.
         Some(_) if kind == "none" => None,
         Some(Parallel::Forbidden) => Some(true),
         Some(Parallel::Allowed) => Some(false),
@@ -245,14 +245,14 @@ fn write_sampling<'a>(sampling: &'a Sampling, plan: &ThinkingPlan, losses: &mut 
     if plan.added {
         for (name, value) in [("temperature", temperature), ("top_p", top_p), ("top_k", top_k)] {
             if value.is_some() {
-                losses.add(name, "the host refuses it while thinking");
+                losses.add(name, "the host rejects it while thinking");
             }
         }
         return SamplingOut { stop_sequences: stop, ..SamplingOut::default() };
     }
     let mut temperature = temperature.clone();
     if temperature.as_ref().and_then(Number::as_f64).is_some_and(|value| value > MAX_TEMPERATURE) {
-        losses.add("temperature", "the host accepts 1 at most: sent as 1");
+        losses.add("temperature", "the host accepts at most 1: sent as 1");
         temperature = Some(Number::from(1));
     }
     SamplingOut { temperature, top_p: top_p.clone(), top_k: top_k.clone(), stop_sequences: stop }
@@ -268,7 +268,7 @@ fn write_output_config<'a>(
     let format = match &request.output {
         OutputFormat::Text => None,
         OutputFormat::JsonObject => {
-            losses.add("response_format", "the Messages API takes a JSON schema, not just any JSON object");
+            losses.add("response_format", "the Messages API requires a JSON schema");
             None
         }
         OutputFormat::JsonSchema(SchemaFormat { name, description, schema, strict, extras }) => {
@@ -300,11 +300,11 @@ fn take_object(extra: &mut Fields, name: &str) -> Fields {
     }
 }
 
-/// Leaves at most four cache marks. The first of the conversation go first: the last ones reach furthest, and those
-/// on tools and system prompt serve every conversation. // T36
+/// Removes cache marks beyond the limit (T36), the earliest in the conversation first: later marks cover more, and
+/// marks on tools and system prompt serve every conversation.
 fn limit_cache_marks(out: &mut RequestOut<'_>, losses: &mut Losses) {
     let is_marked = |fields: &&mut Fields| fields.contains_key(CACHE_MARK);
-    let standing = out.tools.iter_mut().map(tool_fields).filter(is_marked).count()
+    let fixed = out.tools.iter_mut().map(tool_fields).filter(is_marked).count()
         + out.system.iter_mut().map(block_fields).filter(is_marked).count()
         + usize::from(out.extra.contains_key(CACHE_MARK));
     let marked: Vec<&mut Fields> = out
@@ -314,11 +314,11 @@ fn limit_cache_marks(out: &mut RequestOut<'_>, losses: &mut Losses) {
         .flat_map(marked_fields)
         .filter(is_marked)
         .collect();
-    let too_many = (standing + marked.len()).saturating_sub(MAX_CACHE_MARKS);
+    let too_many = (fixed + marked.len()).saturating_sub(MAX_CACHE_MARKS);
     if too_many == 0 {
         return;
     }
-    losses.add(CACHE_MARK, format!("the host accepts {MAX_CACHE_MARKS} marks: the first ones were left out"));
+    losses.add(CACHE_MARK, format!("the host accepts {MAX_CACHE_MARKS} marks: the first ones were removed"));
     for fields in marked.into_iter().take(too_many) {
         fields.shift_remove(CACHE_MARK);
     }
@@ -330,7 +330,7 @@ fn tool_fields<'t>(tool: &'t mut ToolOut<'_>) -> &'t mut Fields {
     }
 }
 
-/// A block's own mark, and those inside a result.
+/// The fields of a block, and of the blocks inside a result.
 fn marked_fields<'b>(block: &'b mut BlockOut<'_>) -> Vec<&'b mut Fields> {
     if let BlockOut::ToolResult { content, extra, .. } = block {
         return content.iter_mut().map(block_fields).chain([extra]).collect();

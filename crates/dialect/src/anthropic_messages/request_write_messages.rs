@@ -1,4 +1,4 @@
-//! Writes the conversation for a host: turns merged as the API wants them, ids and names it accepts.
+//! Writes the messages of a request: turns merged as the API requires, with ids and names that it accepts.
 
 use serde::Serialize;
 use toolgate_model::pairing::{HostIds, IdRules, host_ids};
@@ -12,32 +12,32 @@ use super::content_write_media::{write_document, write_image};
 use super::wire::BlockOut;
 use crate::NameMap;
 
-/// What the API accepts as a call's id. // T23
+/// The call ids that the API accepts (T23).
 const CALL_IDS: IdRules = IdRules { max_len: 64, allowed: is_name_char };
 
-/// The letters of ids and names.
+/// The allowed characters of ids and names.
 pub(super) fn is_name_char(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
 }
 
-/// The ids the host is given.
+/// The call ids to write.
 pub(super) fn call_ids(request: &TurnRequest) -> HostIds {
     host_ids(&request.messages, &CALL_IDS)
 }
 
-/// One message as it is written.
+/// A message to write.
 #[derive(Serialize)]
 pub(super) struct MessageOut<'a> {
     role: &'static str,
     pub(super) content: Vec<BlockOut<'a>>,
     #[serde(flatten)]
     extra: Fields,
-    /// How many blocks at the front are results: they come first in their turn.
+    /// How many leading blocks are tool results; results precede all other blocks of a turn.
     #[serde(skip)]
     results: usize,
 }
 
-/// The conversation, and what stands above it.
+/// The conversation and its system prompt.
 pub(super) struct Conversation<'a> {
     pub(super) system: Vec<BlockOut<'a>>,
     pub(super) messages: Vec<MessageOut<'a>>,
@@ -60,8 +60,8 @@ pub(super) fn write<'a>(
                 if content.is_empty() {
                     continue;
                 }
-                // The first messages of other dialects are what stands in `system` here; later ones, and blocks
-                // that only make sense in the conversation, stay in place. // T29
+                // Leading system messages of other dialects go into `system`. Later ones, and those with blocks
+                // that only make sense in the conversation, stay in place (T29).
                 let in_place = !messages.is_empty()
                     || !extra.is_empty()
                     || message.content.iter().any(|part| matches!(part, Part::Opaque(_)));
@@ -99,17 +99,17 @@ pub(super) fn write<'a>(
         }
     }
     if messages.is_empty() && !system.is_empty() && request.system.is_empty() {
-        // The API wants at least one message, other dialects take instructions alone.
+        // The API requires at least one message; other dialects accept instructions alone.
         losses.add(
             "messages[].system",
-            "a conversation needs a user message: the instructions were sent as one",
+            "a conversation needs a user message: the instructions are sent as one",
         );
         user_turn(&mut messages).content = std::mem::take(&mut system);
     }
     Conversation { system, messages }
 }
 
-/// The user turn at the end, begun if there is none: the API wants all results of a turn in one message. // T25
+/// The user message at the end, added if there is none: the API requires all results of a turn in one message (T25).
 fn user_turn<'m, 'a>(messages: &'m mut Vec<MessageOut<'a>>) -> &'m mut MessageOut<'a> {
     if messages.last().is_none_or(|last| last.role != "user") {
         messages.push(MessageOut { role: "user", content: Vec::new(), extra: Fields::new(), results: 0 });
@@ -128,7 +128,7 @@ fn write_assistant<'a>(
     let mut content = Vec::with_capacity(assistant.content.len());
     for (at, block) in assistant.content.iter().enumerate() {
         match block {
-            // The API refuses empty text.
+            // The API rejects empty text.
             Block::Text(text) | Block::Refusal(text) if text.text.is_empty() => {}
             Block::Text(text) => content.push(write_text(text, losses)),
             Block::Refusal(text) => {
@@ -136,11 +136,11 @@ fn write_assistant<'a>(
                 content.push(write_text(text, losses));
             }
             Block::Reasoning(reasoning) => {
-                // Only the provider's own proof makes a thought acceptable. // T26
+                // The host accepts only reasoning with its own seal (T26).
                 if reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(ID)) {
                     content.push(write_reasoning(reasoning, losses));
                 } else {
-                    losses.add("thinking", "the host takes back only thoughts that it has signed itself");
+                    losses.add("thinking", "the host accepts only reasoning that it has signed itself");
                 }
             }
             Block::ToolCall(call) => {

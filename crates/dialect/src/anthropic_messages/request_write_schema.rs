@@ -1,4 +1,4 @@
-//! The schema of a tool's input where hosts of this dialect want something of their own.
+//! Tool schemas as hosts of this dialect accept them.
 
 use serde_json::json;
 use toolgate_model::{JsonText, Losses};
@@ -6,8 +6,8 @@ use toolgate_model::{JsonText, Losses};
 use super::content_write_input::CUSTOM_INPUT;
 use crate::tool_schema;
 
-/// Keywords the API refuses in a tool whose arguments must follow the schema exactly; other tools may have them.
-const REFUSED_IN_STRICT: [&str; 9] = [
+/// Keywords that the API rejects in strict tools; other tools may use them.
+const REJECTED_IN_STRICT: [&str; 9] = [
     "minLength",
     "maxLength",
     "minimum",
@@ -19,7 +19,7 @@ const REFUSED_IN_STRICT: [&str; 9] = [
     "uniqueItems",
 ];
 
-/// The schema as the host takes it from a client of another dialect. // T24
+/// The schema for the host, from a client of another dialect (T24).
 pub(super) fn host_schema(
     tool: &str,
     schema: Option<&JsonText>,
@@ -30,10 +30,10 @@ pub(super) fn host_schema(
     if strict != Some(true) {
         return schema;
     }
-    tool_schema::without(&REFUSED_IN_STRICT, tool, schema, losses)
+    tool_schema::without(&REJECTED_IN_STRICT, tool, schema, losses)
 }
 
-/// The schema for a tool that takes text, which this dialect does not know.
+/// The schema that stands in for a custom tool: this dialect has none.
 pub(super) fn text_schema() -> JsonText {
     JsonText::from_value(&json!({
         "type": "object",

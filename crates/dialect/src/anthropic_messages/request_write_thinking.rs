@@ -7,14 +7,14 @@ use toolgate_model::{Block, Fields, Losses, Message, ReasoningRequest, TurnReque
 use super::ID;
 use super::request_read::EFFORT_ONLY;
 
-/// The answer's limit where a client of another dialect names none: this dialect demands one, and every current
-/// model can write as much.
+/// The output limit if a client of another dialect sets none. This dialect requires one, and every current model
+/// supports this value.
 pub(super) const DEFAULT_MAX_TOKENS: u64 = 8192;
 
-/// The smallest budget the API accepts.
+/// The smallest thinking budget that the API accepts.
 const MIN_BUDGET: u64 = 1024;
 
-/// Claude models that know budgets but no adaptive thinking. The list is closed: later models all know it.
+/// Claude models with budgets and without adaptive thinking. The list is final: all later models have it.
 const BUDGET_MODELS: [&str; 9] = [
     "claude-3",
     "claude-opus-4-0",
@@ -27,13 +27,13 @@ const BUDGET_MODELS: [&str; 9] = [
     "claude-haiku-4-5",
 ];
 
-/// What the request says about thinking, as it is written.
+/// The thinking settings to write.
 #[derive(Default)]
 pub(super) struct ThinkingPlan {
     pub(super) thinking: Option<ThinkingOut>,
     pub(super) effort: Option<String>,
     pub(super) max_tokens: u64,
-    /// True where the client's own dialect knows no thinking and we have added it: sampling must then give way.
+    /// True if thinking was derived from another dialect's effort: sampling settings must then be dropped.
     pub(super) added: bool,
 }
 
@@ -48,13 +48,13 @@ pub(super) struct ThinkingOut {
 }
 
 impl ThinkingPlan {
-    /// True where the host will refuse to be forced to call a tool. // T32
-    pub(super) fn forbids_force(&self) -> bool {
+    /// True if the host rejects a forced tool call (T32).
+    pub(super) fn forbids_forced_call(&self) -> bool {
         self.thinking.as_ref().is_some_and(|thinking| thinking.mode == "enabled")
     }
 }
 
-/// Decides what to write.
+/// Decides the thinking settings.
 pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> ThinkingPlan {
     let max_tokens = request.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
     let Some(reasoning) = &request.reasoning else {
@@ -88,27 +88,27 @@ pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> ThinkingPlan {
         let effort = effort.as_deref().map(host_effort);
         return ThinkingPlan { thinking: Some(thinking), effort, max_tokens, added: true };
     }
-    if resumes_without_thought(&request.messages) {
+    if resumes_without_thinking(&request.messages) {
         losses.add(
             "reasoning",
-            "the host thinks on after tool results only if it is sent the thought before them",
+            "the host resumes thinking after tool results only if the earlier thinking is in the history",
         );
         return ThinkingPlan { max_tokens, ..ThinkingPlan::default() };
     }
     let wanted = budget.unwrap_or_else(|| effort_budget(effort.as_deref())).max(MIN_BUDGET);
     let Some(limit) = request.max_output else {
-        // No limit was named, so the thought comes on top of the answer.
+        // The client set no limit, so the budget is added to the default limit.
         let thinking = ThinkingOut { mode: "enabled".to_owned(), budget_tokens: Some(wanted), extra };
         let max_tokens = DEFAULT_MAX_TOKENS.saturating_add(wanted);
         return ThinkingPlan { thinking: Some(thinking), effort: None, max_tokens, added: true };
     };
-    // The budget must stay below the limit and leave room for an answer.
+    // The budget must stay below the limit and leave room for the answer.
     let room = limit / 4 * 3;
     if room < MIN_BUDGET {
         losses.add(
             "reasoning",
             format!(
-                "the answer's limit of {limit} tokens leaves no room for the {MIN_BUDGET} that thinking needs"
+                "the output limit of {limit} tokens leaves no room for the minimum thinking budget of {MIN_BUDGET}"
             ),
         );
         return ThinkingPlan { max_tokens, ..ThinkingPlan::default() };
@@ -117,23 +117,23 @@ pub(super) fn plan(request: &TurnRequest, losses: &mut Losses) -> ThinkingPlan {
     ThinkingPlan { thinking: Some(thinking), effort: None, max_tokens, added: true }
 }
 
-/// True where tool results are last and the message that asked for them has lost its thought, or never had one: with
-/// a budget the host refuses such a turn.
-fn resumes_without_thought(messages: &[Message]) -> bool {
+/// True if the conversation ends with tool results and the message with their calls has no signed thinking. The host
+/// rejects such a turn if a budget is set.
+fn resumes_without_thinking(messages: &[Message]) -> bool {
     let mut from_the_end = messages.iter().rev().skip_while(|message| match message {
         Message::ToolResults(_) | Message::User(_) | Message::System(_) => true,
         Message::Assistant(_) => false,
     });
-    let Some(Message::Assistant(asked)) = from_the_end.next() else { return false };
-    let called = asked.content.iter().any(|block| matches!(block, Block::ToolCall(_)));
-    let thought = asked.content.iter().any(|block| match block {
+    let Some(Message::Assistant(calling)) = from_the_end.next() else { return false };
+    let has_calls = calling.content.iter().any(|block| matches!(block, Block::ToolCall(_)));
+    let has_thinking = calling.content.iter().any(|block| match block {
         Block::Reasoning(reasoning) => reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(ID)),
         Block::Text(_) | Block::Refusal(_) | Block::ToolCall(_) | Block::Opaque(_) => false,
     });
-    called && !thought
+    has_calls && !has_thinking
 }
 
-/// Hosts other than Anthropic speak this dialect too; budgets are what they know.
+/// Only Anthropic's models: compatible hosts support budgets only.
 fn is_adaptive(model: &str) -> bool {
     model.starts_with("claude-") && !BUDGET_MODELS.iter().any(|older| model.starts_with(older))
 }
@@ -148,7 +148,7 @@ fn effort_budget(effort: Option<&str>) -> u64 {
         Some("low") => 2048,
         Some("high") => 16_384,
         Some("xhigh" | "max") => 32_768,
-        // `medium`, and whatever comes later.
+        // `medium`, and values added later.
         _ => 8192,
     }
 }

@@ -14,10 +14,10 @@ use super::wire_stream::{
 use crate::ReplyReader;
 use crate::frame::SseFrame;
 
-/// How many blocks a host may keep open at once: one by the protocol, a few more where it breaks it.
+/// How many blocks a host may keep open at once. The protocol allows one; some hosts interleave a few.
 const MAX_OPEN_BLOCKS: usize = 256;
 
-/// Turns frames into events.
+/// Converts frames to events.
 #[derive(Default)]
 pub(super) struct StreamReader {
     state: State,
@@ -33,11 +33,11 @@ enum State {
 }
 
 struct Reading {
-    /// Tells a repeated start from a second reply.
+    /// Distinguishes a repeated start from a second reply.
     id: Option<String>,
     blocks: Sequencer<u64>,
     open: Vec<(u64, OpenBlock)>,
-    stop: ReplyTail,
+    tail: ReplyTail,
 }
 
 impl ReplyReader for StreamReader {
@@ -45,7 +45,7 @@ impl ReplyReader for StreamReader {
         let kind = kind_of(frame);
         let data = frame.data;
         match (&*kind, &mut self.state) {
-            // Whatever follows the end belongs to no reply of ours.
+            // Frames after the end are dropped.
             (_, State::Done) | ("ping", _) => Ok(()),
             ("error", _) => {
                 self.state = State::Done;
@@ -68,7 +68,7 @@ impl ReplyReader for StreamReader {
                 Ok(())
             }
             ("message_delta", State::Reading(reading)) => {
-                reading.ending(parse(&kind, data)?);
+                reading.message_delta(parse(&kind, data)?);
                 Ok(())
             }
             ("message_stop", State::Reading(reading)) => {
@@ -84,10 +84,10 @@ impl ReplyReader for StreamReader {
                 | "message_stop",
                 State::Waiting,
             ) => Err(TurnError::upstream(format!(
-                "the host's stream begins with {kind} instead of message_start"
+                "the host's stream starts with {kind} instead of message_start"
             ))),
             (unknown, State::Waiting | State::Reading(_)) => {
-                self.losses.add(format!("stream[{unknown}]"), "an event the Messages API does not have");
+                self.losses.add(format!("stream[{unknown}]"), "not an event of the Messages API");
                 Ok(())
             }
         }
@@ -116,14 +116,14 @@ fn parse<'a, T: Deserialize<'a>>(kind: &str, data: &'a str) -> Result<T, TurnErr
 impl Reading {
     fn start(message: MessageHeadIn, out: &mut Vec<TurnEvent>) -> Result<Self, TurnError> {
         let id = message.id.clone();
-        let (head, blocks, stop) = split(message)?;
-        // A reply that continues code running at the host begins with blocks that are already complete.
-        let begun = Reply { head, blocks: blocks.unwrap_or_default(), finish: Finish::default() };
-        for event in begun.into_events() {
+        let (head, blocks, tail) = split(message)?;
+        // A reply that continues code execution at the host starts with completed blocks.
+        let started = Reply { head, blocks: blocks.unwrap_or_default(), finish: Finish::default() };
+        for event in started.into_events() {
             match event {
                 TurnEvent::Started(_) => {
                     out.push(event);
-                    out.extend(stop.usage.clone().map(|usage| TurnEvent::Usage(usage.into_usage())));
+                    out.extend(tail.usage.clone().map(|usage| TurnEvent::Usage(usage.into_usage())));
                 }
                 TurnEvent::Finished(_) => {}
                 TurnEvent::BlockStarted(_)
@@ -132,17 +132,17 @@ impl Reading {
                 | TurnEvent::Usage(_) => out.push(event),
             }
         }
-        Ok(Self { id, blocks: Sequencer::new(BlockClosing::OnNextStart), open: Vec::new(), stop })
+        Ok(Self { id, blocks: Sequencer::new(BlockClosing::OnNextStart), open: Vec::new(), tail })
     }
 
-    /// Some hosts repeat their first frame (T4). A frame with another id is a second reply spliced in after a lost
-    /// connection: the first one was cut off, and its blocks must not be mixed with the second's.
+    /// Some hosts repeat their first frame (T4). A first frame with a different id is a second reply, spliced in after
+    /// a lost connection: the first reply was cut off, and its blocks must not be mixed with the second's.
     fn start_again(&self, start: &StartFrame) -> Result<(), TurnError> {
         if start.message.id == self.id {
             return Ok(());
         }
         Err(TurnError::upstream(
-            "the host began a second reply before it had finished the first: send the request again",
+            "the host started a second reply before it finished the first: send the request again",
         ))
     }
 
@@ -154,7 +154,7 @@ impl Reading {
             )));
         }
         if let Some(at) = self.find(index) {
-            // The host has forgotten to close it.
+            // The host did not close it.
             let (_, block) = self.open.remove(at);
             block.stop(index, Fields::new(), &mut self.blocks, out);
         }
@@ -176,29 +176,29 @@ impl Reading {
             )));
         };
         if let Err(Misfit) = self.open[at].1.delta(index, delta, &mut self.blocks, out) {
-            losses.add("content_block_delta", "a delta of a kind that its block does not have");
+            losses.add("content_block_delta", "the delta's type does not fit its block");
         }
         Ok(())
     }
 
     fn stop_block(&mut self, frame: BlockStopFrame, out: &mut Vec<TurnEvent>) {
-        // A stop for a block that is not open says nothing.
+        // A stop for a block that is not open is ignored.
         if let Some(at) = self.find(frame.index) {
             let (index, block) = self.open.remove(at);
             block.stop(index, frame.extra, &mut self.blocks, out);
         }
     }
 
-    fn ending(&mut self, frame: MessageDeltaFrame) {
+    fn message_delta(&mut self, frame: MessageDeltaFrame) {
         let MessageDeltaFrame { delta, usage, _kind: _, extra } = frame;
         if let Some(StopIn { stop_reason, stop_sequence, extra }) = delta {
-            self.stop.reason = stop_reason.or(self.stop.reason.take());
-            self.stop.sequence = stop_sequence.or(self.stop.sequence.take());
-            self.stop.extra.extend(extra.into_iter().filter(|(_, value)| !value.is_null()));
+            self.tail.reason = stop_reason.or(self.tail.reason.take());
+            self.tail.sequence = stop_sequence.or(self.tail.sequence.take());
+            self.tail.extra.extend(extra.into_iter().filter(|(_, value)| !value.is_null()));
         }
-        self.stop.extra.extend(extra.into_iter().filter(|(_, value)| !value.is_null()));
+        self.tail.extra.extend(extra.into_iter().filter(|(_, value)| !value.is_null()));
         if let Some(usage) = usage {
-            self.stop.usage.get_or_insert_default().update(usage);
+            self.tail.usage.get_or_insert_default().update(usage);
         }
     }
 
@@ -207,7 +207,7 @@ impl Reading {
             block.stop(index, Fields::new(), &mut self.blocks, out);
         }
         self.blocks.finish_all(out);
-        out.push(TurnEvent::Finished(std::mem::take(&mut self.stop).into_finish()));
+        out.push(TurnEvent::Finished(std::mem::take(&mut self.tail).into_finish()));
     }
 
     fn find(&self, index: u64) -> Option<usize> {

@@ -11,7 +11,7 @@ use super::content_read::{REDACTED, signature_seal};
 use super::wire::{BlockIn, RedactedIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
 use super::wire_stream::DeltaIn;
 
-/// What must be remembered until the block stops.
+/// The state of an open block.
 pub(super) enum OpenBlock {
     Text {
         citations: Vec<Value>,
@@ -29,21 +29,21 @@ pub(super) enum OpenBlock {
         input: Input,
         extra: Fields,
     },
-    /// Collected, because the model takes it in one piece.
+    /// Collected until its stop, because the model has no deltas for it.
     Opaque {
         opaque: Opaque,
         json: String,
     },
 }
 
-/// Where a call's input is.
+/// Where a call's input comes from.
 pub(super) enum Input {
-    /// In the start, unless deltas follow: hosts send `{}` there as a placeholder. // T10
+    /// The start, unless deltas follow: hosts send `{}` there as a placeholder (T10).
     AtStart(String),
     InDeltas,
 }
 
-/// A delta of a kind that its block does not have.
+/// A delta whose type does not fit its block.
 pub(super) struct Misfit;
 
 type Blocks = Sequencer<u64>;
@@ -85,7 +85,7 @@ impl OpenBlock {
             BlockIn::Other(opaque) => Self::Opaque { opaque, json: String::new() },
             BlockIn::ToolResult(_) => {
                 return Err(TurnError::upstream(
-                    "the host's stream holds a tool_result, which only users send",
+                    "the host's stream contains a tool_result, which only users may send",
                 ));
             }
         })
@@ -96,7 +96,7 @@ impl OpenBlock {
         Self::Opaque { opaque: Opaque { dialect: ID, kind: kind.to_owned(), fields }, json: String::new() }
     }
 
-    /// A delta that does not fit its block is left out, for it would break the block for every client.
+    /// Appends a delta. One that does not fit is dropped: it would make the block invalid for every client.
     pub(super) fn delta(
         &mut self,
         index: u64,
@@ -116,7 +116,7 @@ impl OpenBlock {
             }
             (Self::Text { citations, .. }, DeltaIn::Citation(citation)) => citations.push(citation),
             (Self::Thinking { signature, .. }, DeltaIn::Signature(proof)) => *signature = proof,
-            (Self::Opaque { opaque, json }, delta) => grow_opaque(&mut opaque.fields, json, delta),
+            (Self::Opaque { opaque, json }, delta) => append_to_opaque(&mut opaque.fields, json, delta),
             (
                 Self::Text { extra, .. }
                 | Self::Thinking { extra, .. }
@@ -131,7 +131,7 @@ impl OpenBlock {
         Ok(())
     }
 
-    /// Ends the block; `late` is what only the stop told.
+    /// Ends the block; `late` are fields of the stop frame.
     pub(super) fn stop(self, index: u64, late: Fields, blocks: &mut Blocks, out: &mut Vec<TurnEvent>) {
         let mut end = BlockEnd::default();
         let mut extra = match self {
@@ -172,7 +172,7 @@ impl OpenBlock {
     }
 }
 
-fn grow_opaque(fields: &mut Fields, json: &mut String, delta: DeltaIn<'_>) {
+fn append_to_opaque(fields: &mut Fields, json: &mut String, delta: DeltaIn<'_>) {
     match delta {
         DeltaIn::Json(more) => json.push_str(&more),
         DeltaIn::Text(more) => append(fields, "text", &more),
@@ -186,7 +186,7 @@ fn grow_opaque(fields: &mut Fields, json: &mut String, delta: DeltaIn<'_>) {
                 fields.insert("citations".to_owned(), Value::Array(vec![citation]));
             }
         },
-        // `compaction_delta` and its like name the fields they grow: texts are joined, everything else replaces.
+        // Such as `compaction_delta`: its fields are those of the block. Strings are appended, other values replaced.
         DeltaIn::Other(more) => {
             for (name, value) in more {
                 if let Value::String(text) = &value {

@@ -1,4 +1,4 @@
-//! Writes a reply as it comes: `message_start`, blocks numbered without gaps, `message_delta`, `message_stop` (D7).
+//! Writes a stream: `message_start`, blocks numbered without gaps, `message_delta`, `message_stop` (D7).
 
 use serde::Serialize;
 use serde_json::Value;
@@ -17,34 +17,34 @@ use super::wire::BlockOut;
 use crate::frame::write_event;
 use crate::{ReplyContext, ReplyWriter};
 
-/// Fields of the end that stand beside `delta`, not in it.
+/// Fields of the end that belong beside `delta`, not in it.
 const BESIDE_DELTA: [&str; 1] = ["context_management"];
 
-/// Turns events into frames.
+/// Converts events to frames.
 pub(super) struct StreamWriter {
     context: ReplyContext,
-    /// Held until the next event, which may bring the host's own count for `message_start`.
+    /// Held back until the next event, which may be the host's usage for `message_start`.
     head: Option<ReplyHead>,
     usage: Option<Usage>,
-    /// The next block's number. // T7
+    /// The next block's number (T7).
     index: u64,
-    open: Open,
+    open: OpenBlock,
     losses: Losses,
 }
 
-/// The block that is open.
-enum Open {
+/// The open block.
+enum OpenBlock {
     None,
     Text,
-    /// Not yet begun: whether it can be read is known with its first text, or at its end.
+    /// Not written yet: its first text, or its end, decides whether it is thinking or redacted thinking.
     HeldReasoning,
     Reasoning,
-    /// Without a byte of input so far.
+    /// A call without input so far.
     EmptyCall,
     Call,
-    /// Its text is written as one JSON string, piece by piece.
+    /// A custom call: its text is streamed as one JSON string.
     CustomCall,
-    /// Already written whole, or left out because it is another dialect's.
+    /// Written completely at its start, or dropped because it belongs to another dialect.
     Opaque,
 }
 
@@ -64,7 +64,7 @@ enum FrameOut<'a> {
     },
     ContentBlockStop {
         index: u64,
-        /// What was not known when the block began; clients of this API pass over it.
+        /// Fields that were not known at the block's start; clients of this API ignore them.
         #[serde(flatten)]
         late: Fields,
     },
@@ -122,7 +122,7 @@ struct StopOut<'a> {
 
 impl StreamWriter {
     pub(super) fn new(context: ReplyContext) -> Self {
-        Self { context, head: None, usage: None, index: 0, open: Open::None, losses: Losses::default() }
+        Self { context, head: None, usage: None, index: 0, open: OpenBlock::None, losses: Losses::default() }
     }
 }
 
@@ -166,7 +166,7 @@ impl ReplyWriter for StreamWriter {
 }
 
 impl StreamWriter {
-    /// Writes `message_start` once, with the host's count if it has come, else with ours. // T4 T18
+    /// Writes `message_start` once, with the host's usage if it has arrived, else with the estimate (T4, T18).
     fn begin(&mut self, out: &mut Vec<u8>) {
         let Some(head) = self.head.take() else { return };
         let usage = match &self.usage {
@@ -184,17 +184,17 @@ impl StreamWriter {
                     report_refusal(&mut self.losses);
                 }
                 self.put_start(StartOut::Text { text: "" }, out);
-                Open::Text
+                OpenBlock::Text
             }
-            BlockStart::Reasoning(_) => Open::HeldReasoning,
+            BlockStart::Reasoning(_) => OpenBlock::HeldReasoning,
             BlockStart::ToolCall { id, name, kind } => {
                 let input = JsonText::empty_object();
                 self.put_start(StartOut::ToolUse { id: id.as_str(), name: name.as_str(), input }, out);
                 match kind {
-                    CallKind::Function => Open::EmptyCall,
+                    CallKind::Function => OpenBlock::EmptyCall,
                     CallKind::Custom => {
                         self.put_delta(DeltaOut::InputJson { partial_json: &custom_opening() }, out);
-                        Open::CustomCall
+                        OpenBlock::CustomCall
                     }
                 }
             }
@@ -203,33 +203,33 @@ impl StreamWriter {
                     self.put_start(StartOut::Whole(block), out);
                     self.put_stop(Fields::new(), out);
                 }
-                Open::Opaque
+                OpenBlock::Opaque
             }
         };
     }
 
     fn delta(&mut self, delta: &Delta, out: &mut Vec<u8>) {
         match (&self.open, delta) {
-            (Open::Text, Delta::Text(text)) => self.put_delta(DeltaOut::Text { text }, out),
-            (Open::Reasoning, Delta::Text(thinking)) => {
+            (OpenBlock::Text, Delta::Text(text)) => self.put_delta(DeltaOut::Text { text }, out),
+            (OpenBlock::Reasoning, Delta::Text(thinking)) => {
                 self.put_delta(DeltaOut::Thinking { thinking }, out);
             }
-            (Open::HeldReasoning, Delta::Text(thinking)) => {
+            (OpenBlock::HeldReasoning, Delta::Text(thinking)) => {
                 self.start_reasoning(out);
                 self.put_delta(DeltaOut::Thinking { thinking }, out);
             }
-            (Open::HeldReasoning, Delta::Paragraph(_)) => self.start_reasoning(out),
-            // One thought has one text here, so paragraphs are set apart by an empty line.
-            (Open::Reasoning, Delta::Paragraph(_)) => {
+            (OpenBlock::HeldReasoning, Delta::Paragraph(_)) => self.start_reasoning(out),
+            // Thinking has one text here, so paragraphs are separated by an empty line.
+            (OpenBlock::Reasoning, Delta::Paragraph(_)) => {
                 self.put_delta(DeltaOut::Thinking { thinking: "\n\n" }, out);
             }
-            (Open::EmptyCall | Open::Call, Delta::Arguments(partial_json)) => {
+            (OpenBlock::EmptyCall | OpenBlock::Call, Delta::Arguments(partial_json)) => {
                 if !partial_json.is_empty() {
-                    self.open = Open::Call;
+                    self.open = OpenBlock::Call;
                 }
                 self.put_delta(DeltaOut::InputJson { partial_json }, out);
             }
-            (Open::CustomCall, Delta::Arguments(text)) => {
+            (OpenBlock::CustomCall, Delta::Arguments(text)) => {
                 self.put_delta(DeltaOut::InputJson { partial_json: &escaped(text) }, out);
             }
             // The grammar allows no other pair.
@@ -238,9 +238,9 @@ impl StreamWriter {
     }
 
     fn finish_block(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
-        match std::mem::replace(&mut self.open, Open::None) {
-            Open::None | Open::Opaque => {}
-            Open::Text => {
+        match std::mem::replace(&mut self.open, OpenBlock::None) {
+            OpenBlock::None | OpenBlock::Opaque => {}
+            OpenBlock::Text => {
                 let mut late = end.extras.write(ID, "text", &mut self.losses);
                 if let Some(Value::Array(citations)) = late.shift_remove("citations") {
                     for citation in &citations {
@@ -249,7 +249,7 @@ impl StreamWriter {
                 }
                 self.put_stop(late, out);
             }
-            Open::HeldReasoning => {
+            OpenBlock::HeldReasoning => {
                 if let Some(data) = redacted_data(end.seal.as_ref()) {
                     let extra = end.extras.write(ID, "thinking", &mut self.losses);
                     self.put_start(StartOut::Whole(BlockOut::RedactedThinking { data, extra }), out);
@@ -259,18 +259,18 @@ impl StreamWriter {
                 self.start_reasoning(out);
                 self.finish_reasoning(end, out);
             }
-            Open::Reasoning => self.finish_reasoning(end, out),
-            Open::EmptyCall => {
-                // Clients join the pieces and parse them, and nothing is no JSON. // T9
+            OpenBlock::Reasoning => self.finish_reasoning(end, out),
+            OpenBlock::EmptyCall => {
+                // Clients join the deltas and parse the result, and an empty text is not JSON (T9).
                 self.put_delta(DeltaOut::InputJson { partial_json: "{}" }, out);
                 let late = end.extras.write(ID, "tool_use", &mut self.losses);
                 self.put_stop(late, out);
             }
-            Open::Call => {
+            OpenBlock::Call => {
                 let late = end.extras.write(ID, "tool_use", &mut self.losses);
                 self.put_stop(late, out);
             }
-            Open::CustomCall => {
+            OpenBlock::CustomCall => {
                 self.put_delta(DeltaOut::InputJson { partial_json: "\"}" }, out);
                 let late = end.extras.write(ID, "tool_use", &mut self.losses);
                 self.put_stop(late, out);
@@ -280,7 +280,7 @@ impl StreamWriter {
 
     fn start_reasoning(&mut self, out: &mut Vec<u8>) {
         self.put_start(StartOut::Thinking { thinking: "", signature: "" }, out);
-        self.open = Open::Reasoning;
+        self.open = OpenBlock::Reasoning;
     }
 
     fn finish_reasoning(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
@@ -289,7 +289,7 @@ impl StreamWriter {
         }
         let late = end.extras.write(ID, "thinking", &mut self.losses);
         self.put_stop(late, out);
-        self.open = Open::None;
+        self.open = OpenBlock::None;
     }
 
     fn finish(&mut self, finish: Finish, out: &mut Vec<u8>) {
@@ -328,14 +328,14 @@ impl StreamWriter {
     }
 }
 
-/// Writes one frame straight into the buffer: JSON has no line breaks of its own.
+/// Writes one frame. Serialized JSON contains no line breaks.
 fn put(event: &str, frame: &FrameOut<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(b"event: ");
     out.extend_from_slice(event.as_bytes());
     out.extend_from_slice(b"\ndata: ");
     if serde_json::to_writer(&mut *out, frame).is_err() {
-        // Cannot happen: a vector takes every byte, and keys are strings. Half a frame would be worse than none.
+        // Cannot happen: writing to a vector does not fail, and keys are strings. Drops the partial frame.
         out.truncate(start);
         return;
     }

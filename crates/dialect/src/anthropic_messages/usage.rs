@@ -1,4 +1,4 @@
-//! Token counts. A stream gives them at its start and again at its end, where only some are named.
+//! Token counts. A stream sends all of them at its start, and those that changed at its end.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::wire::{UsageIn, extras};
 use crate::cost;
 
 impl UsageIn {
-    /// Takes over what later counts name; counts are totals, so they replace.
+    /// Replaces the counts that `later` names. Counts are totals, not increments.
     pub(super) fn update(&mut self, later: Self) {
         let Self {
             input_tokens,
@@ -27,7 +27,7 @@ impl UsageIn {
         self.extra.extend(extra.into_iter().filter(|(_, value)| !value.is_null()));
     }
 
-    /// The counts as everybody understands them.
+    /// Converts to the model's counts.
     pub(super) fn into_usage(self) -> Usage {
         let mut extra = self.extra;
         let mut details = self.output_tokens_details.unwrap_or_default();
@@ -50,7 +50,7 @@ impl UsageIn {
     }
 }
 
-/// Token counts as they are written.
+/// Token counts to write.
 #[derive(Serialize)]
 pub(super) struct UsageOut {
     input_tokens: u64,
@@ -66,7 +66,7 @@ pub(super) struct UsageOut {
 }
 
 impl UsageOut {
-    /// What the host counted.
+    /// The host's counts.
     pub(super) fn of(usage: &Usage, losses: &mut Losses) -> Self {
         let mut extra = usage.extras.write(ID, "usage", losses);
         let mut details = match extra.shift_remove("output_tokens_details") {
@@ -76,7 +76,7 @@ impl UsageOut {
         if let Some(reasoning) = usage.reasoning {
             details.insert("thinking_tokens".to_owned(), Value::from(reasoning));
         }
-        // A host that tells nothing but the two plain counts has no cache to speak of.
+        // A host that reports only input and output tokens has no cache.
         let with_cache = usage.cache_read > 0 || usage.cache_write > 0 || !extra.is_empty();
         cost::put(usage.cost_usd, &mut extra);
         Self {
@@ -89,13 +89,13 @@ impl UsageOut {
         }
     }
 
-    /// What we think where the host never counted, and said to be no more than that.
+    /// The estimate for a host that sent no counts, reported as such.
     pub(super) fn uncounted(input: u64, losses: &mut Losses) -> Self {
-        losses.add("usage", "the host gave no counts: the input is estimated");
+        losses.add("usage", "the host sent no counts: the input is estimated");
         Self::estimate(input)
     }
 
-    /// What we think before the host has counted. // T18
+    /// The estimate before the host sends its counts (T18).
     pub(super) fn estimate(input: u64) -> Self {
         Self {
             input_tokens: input,

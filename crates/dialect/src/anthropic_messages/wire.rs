@@ -1,4 +1,4 @@
-//! The JSON of the Messages API as it stands on the wire. Requests and replies share their blocks.
+//! The JSON of the Messages API. Requests and replies share their content blocks.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -78,7 +78,7 @@ pub(super) struct MetadataIn {
     pub(super) extra: Fields,
 }
 
-/// A tool on offer: the client's own, or one the provider runs.
+/// An offered tool: the client's own, or one that the provider runs.
 pub(super) enum ToolIn {
     Function(FunctionIn),
     Provider(Opaque),
@@ -116,14 +116,14 @@ pub(super) struct NamedChoice {
     pub(super) rest: ToolChoiceFields,
 }
 
-/// What stands in `content` and `system`: a text, or blocks.
+/// The value of `content` and `system`: a string or blocks.
 pub(super) enum ContentIn {
     Text(String),
     Blocks(Vec<BlockIn>),
 }
 
 impl ContentIn {
-    /// A text is one text block, and an empty one is none.
+    /// A string becomes one text block; an empty string becomes none.
     pub(super) fn into_blocks(self) -> Vec<BlockIn> {
         match self {
             Self::Text(text) if text.is_empty() => Vec::new(),
@@ -140,9 +140,9 @@ pub(super) enum BlockIn {
     ToolResult(ToolResultIn),
     Thinking(ThinkingBlockIn),
     RedactedThinking(RedactedIn),
-    /// Its source decides whether it has a word in the model, so it is kept as it is.
+    /// Kept as fields, because its source decides whether the model can represent it.
     Image(Fields),
-    /// Likewise.
+    /// See `Image`.
     Document(Fields),
     Other(Opaque),
 }
@@ -187,7 +187,7 @@ pub(super) struct RedactedIn {
     pub(super) extra: Fields,
 }
 
-/// What a host says of the reply as a whole, beside its blocks.
+/// A host's message.
 #[derive(Deserialize)]
 pub(super) struct MessageHeadIn {
     pub(super) id: Option<String>,
@@ -206,7 +206,7 @@ pub(super) struct MessageHeadIn {
     pub(super) extra: Fields,
 }
 
-/// Token counts. Later ones in a stream name only what changed.
+/// Token counts. Later counts in a stream name only what changed.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub(super) struct UsageIn {
     pub(super) input_tokens: Option<u64>,
@@ -218,7 +218,7 @@ pub(super) struct UsageIn {
     pub(super) extra: Fields,
 }
 
-/// A block as it is written.
+/// A content block to write.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum BlockOut<'a> {
@@ -269,7 +269,7 @@ pub(super) enum BlockOut<'a> {
     Opaque(Fields),
 }
 
-/// Where bytes are.
+/// The source of an image or document.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum SourceOut<'a> {
@@ -279,13 +279,13 @@ pub(super) enum SourceOut<'a> {
     File { file_id: &'a str },
 }
 
-/// Fields of this dialect that have no other place. A `null` says no more than a missing field.
+/// The unknown fields of this dialect, without nulls: `null` equals a missing field.
 pub(super) fn extras(mut fields: Fields) -> Extras {
     fields.retain(|_, value| !value.is_null());
     Extras::of(ID, fields)
 }
 
-/// A whole object that only this dialect knows.
+/// An object that only this dialect understands.
 pub(super) fn opaque<'de, D: Deserializer<'de>>(tag: &str, rest: D) -> Result<Opaque, D::Error> {
     let mut fields = Fields::new();
     if !tag.is_empty() {

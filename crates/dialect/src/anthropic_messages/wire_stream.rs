@@ -11,7 +11,7 @@ use toolgate_model::json::{Tagged, read_tagged};
 use super::wire::{BlockIn, MessageHeadIn, UsageIn};
 use crate::frame::SseFrame;
 
-/// What a frame is: its event name, or its `type` where the host leaves the name out.
+/// The type of a frame: its event name, or its `type` if the host omits the name.
 pub(super) fn kind_of(frame: SseFrame<'_>) -> Cow<'_, str> {
     #[derive(Deserialize)]
     struct Kind<'a> {
@@ -47,12 +47,12 @@ pub(super) struct BlockStopFrame {
     pub(super) index: u64,
     #[serde(rename = "type")]
     pub(super) _kind: Option<Value>,
-    /// Where our own writer puts fields that were not known when the block began.
+    /// Fields that the block's start did not carry; written by this gateway's own writer.
     #[serde(flatten)]
     pub(super) extra: Fields,
 }
 
-/// The frame that tells how a reply ended.
+/// The frame with the reply's end.
 #[derive(Deserialize)]
 pub(super) struct MessageDeltaFrame {
     pub(super) delta: Option<StopIn>,
@@ -71,7 +71,7 @@ pub(super) struct StopIn {
     pub(super) extra: Fields,
 }
 
-/// How a block grows.
+/// A delta of a block.
 pub(super) enum DeltaIn<'a> {
     Text(Cow<'a, str>),
     Json(Cow<'a, str>),

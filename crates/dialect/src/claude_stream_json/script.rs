@@ -213,7 +213,7 @@ fn add_missing_results(turns: &mut [HistoryTurn], losses: &mut Losses) -> Result
                 ),
             ));
         }
-        losses.add("tool calls without a result", "the model is told that these calls did not run");
+        losses.add("tool calls without a result", "the model sees that these calls did not run");
         let abandoned = missing.iter().map(|id| {
             let content = json!([{ "type": "text", "text": ABANDONED }]);
             json!({ "type": "tool_result", "tool_use_id": id, "is_error": true, "content": content })

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::line::RequestId;
 use super::{PREFIX, SERVER};
 
-/// What a process is told once, before its first turn.
+/// What a process receives once, before its first turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentOpening {
     /// The system prompt.

@@ -3,30 +3,30 @@
 use super::FrameError;
 use super::window::Window;
 
-/// Cuts a byte stream into lines. Empty lines carry no value and are left out.
+/// Splits a byte stream into lines. Empty lines are skipped.
 #[derive(Debug)]
 pub struct LineDecoder {
     window: Window,
-    /// How much of the unread bytes is known to hold no line end.
+    /// How many of the unread bytes are known to contain no line end.
     scanned: usize,
     limit: usize,
     failed: Option<FrameError>,
 }
 
 impl LineDecoder {
-    /// A decoder that refuses lines of more than `max_frame_bytes` bytes.
+    /// A decoder that rejects lines longer than `max_frame_bytes` bytes.
     pub fn new(max_frame_bytes: usize) -> Self {
         Self { window: Window::default(), scanned: 0, limit: max_frame_bytes, failed: None }
     }
 
-    /// Adds bytes as they came from the wire. Take all lines before the next push: only that bounds the memory.
+    /// Adds bytes from the wire. Take all lines before the next push, or the buffer grows without limit.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed.is_none() {
             self.window.push(bytes);
         }
     }
 
-    /// The next whole line without its end, or `None` when more bytes are needed.
+    /// The next complete line without its end, or `None` if more bytes are needed.
     pub fn next_line(&mut self) -> Result<Option<&str>, FrameError> {
         let Some(line_end) = self.find_line()? else { return Ok(None) };
         self.scanned = 0;
@@ -34,7 +34,7 @@ impl LineDecoder {
         text_of(&line[..line_end], &mut self.failed).map(Some)
     }
 
-    /// The stream is over: gives the last line if it came without a line end. Call when `next_line` gave `None`.
+    /// Ends the stream: returns the last line if it has no line end. Call after `next_line` returned `None`.
     pub fn end(&mut self) -> Result<Option<&str>, FrameError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -47,7 +47,7 @@ impl LineDecoder {
         text_of(line, &mut self.failed).map(Some)
     }
 
-    /// Where the first line that is not empty ends. Drops the empty ones before it.
+    /// The end of the first line that is not empty. Drops the empty lines before it.
     fn find_line(&mut self) -> Result<Option<usize>, FrameError> {
         if let Some(error) = self.failed {
             return Err(error);

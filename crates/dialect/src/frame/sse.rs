@@ -1,7 +1,7 @@
-//! Server-sent events, read and written as the HTML standard says (section 9.2, "Server-sent events").
+//! Server-sent events as the HTML standard defines them (section 9.2, "Server-sent events").
 //!
-//! The decoder keeps positions relative to the start of the open frame. A frame with one data line, which is every
-//! frame of a model API, is handed out without a copy.
+//! Positions are relative to the start of the open frame. A frame with one data line, which is every frame of a model
+//! API, is returned without a copy.
 
 mod write;
 
@@ -14,7 +14,7 @@ pub use write::{write_comment, write_data, write_event};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Cuts a byte stream into server-sent events.
+/// Splits a byte stream into server-sent events.
 #[derive(Debug)]
 pub struct SseDecoder {
     /// Starts at the open frame.
@@ -22,7 +22,7 @@ pub struct SseDecoder {
     open: OpenFrame,
     /// The data of a frame with several data lines.
     joined: Vec<u8>,
-    /// A `\r` ended the last line, so a `\n` right after it belongs to that line end.
+    /// The last line ended with `\r`, so a `\n` right after it belongs to the same line end.
     after_carriage_return: bool,
     at_stream_start: bool,
     limit: usize,
@@ -32,14 +32,14 @@ pub struct SseDecoder {
 /// One event of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseFrame<'a> {
-    /// The event's name, empty when the frame has none.
+    /// The event name, empty if the frame has none.
     pub event: &'a str,
     /// The data lines, joined by `\n`.
     pub data: &'a str,
 }
 
 impl SseDecoder {
-    /// A decoder that refuses frames of more than `max_frame_bytes` bytes, field names and line ends included.
+    /// A decoder that rejects frames of more than `max_frame_bytes` bytes, field names and line ends included.
     pub fn new(max_frame_bytes: usize) -> Self {
         Self {
             window: Window::default(),
@@ -52,14 +52,14 @@ impl SseDecoder {
         }
     }
 
-    /// Adds bytes as they came from the wire. Take all frames before the next push: only that bounds the memory.
+    /// Adds bytes from the wire. Take all frames before the next push, or the buffer grows without limit.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed.is_none() {
             self.window.push(bytes);
         }
     }
 
-    /// The next whole frame, or `None` when more bytes are needed.
+    /// The next complete frame, or `None` if more bytes are needed.
     pub fn next_frame(&mut self) -> Result<Option<SseFrame<'_>>, FrameError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -77,11 +77,11 @@ impl SseDecoder {
         texts.map(Some).map_err(|_| *self.failed.insert(FrameError::NotUtf8))
     }
 
-    /// The stream is over. Call when `next_frame` gave `None`.
+    /// Ends the stream. Call after `next_frame` returned `None`.
     ///
     /// # Errors
-    /// `Truncated` when a part of a frame is left over: an event name or data that no empty line dispatched, or a
-    /// line without its end. An unfinished comment is no loss.
+    /// `Truncated` if a part of a frame is left over: an event name or data without an empty line after it, or a line
+    /// without its end. An unfinished comment does not count.
     pub fn end(&mut self) -> Result<(), FrameError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -112,7 +112,7 @@ impl SseDecoder {
                 self.open.line_start = line.next;
                 self.open.scanned = line.next;
             } else {
-                // Nothing of the frame is kept yet, so comments between frames never add up to a large frame.
+                // The frame has no fields yet: drop the line, so that comments never add up to a large frame.
                 self.window.take(line.next);
                 self.open = OpenFrame::default();
             }
@@ -120,7 +120,7 @@ impl SseDecoder {
         Ok(None)
     }
 
-    /// False when it needs more bytes to know whether the stream begins with the mark.
+    /// Returns false if more bytes are needed to recognize the mark.
     fn skip_byte_order_mark(&mut self) -> bool {
         let unread = self.window.unread();
         if unread.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(unread) {
@@ -157,7 +157,7 @@ impl SseDecoder {
         Ok(Some(Line { content: self.open.line_start..end, next }))
     }
 
-    /// Passes the `\n` of a `\r\n` that was split over two pushes.
+    /// Skips the `\n` of a `\r\n` that was split over two pushes.
     fn finish_line_end(&mut self) {
         if !self.after_carriage_return {
             return;
@@ -175,7 +175,7 @@ impl SseDecoder {
         }
     }
 
-    /// Keeps what the line says about the frame. Comments, `id`, `retry` and unknown fields say nothing to us.
+    /// Stores the fields `data` and `event`. Comments, `id`, `retry` and unknown fields are ignored.
     fn read_field(&mut self, line: Range<usize>) {
         let unread = self.window.unread();
         let content = &unread[line.clone()];
@@ -202,13 +202,13 @@ impl SseDecoder {
     }
 }
 
-/// What is known of the frame that is being read. Positions count from the start of the window.
+/// The fields of the frame that is being read. Positions count from the start of the window.
 #[derive(Debug, Default)]
 struct OpenFrame {
     event: Range<usize>,
     data: Data,
     line_start: usize,
-    /// Where the search for the line's end goes on: nothing is searched twice.
+    /// Where the search for the line end continues, so that no byte is searched twice.
     scanned: usize,
 }
 
@@ -238,7 +238,7 @@ struct Line {
     next: usize,
 }
 
-/// Where the value of the field begins, if the line is that field. A field without a colon has an empty value.
+/// The offset of the value if the line is this field. A field without a colon has an empty value.
 fn value_offset(line: &[u8], field: &[u8]) -> Option<usize> {
     match line.strip_prefix(field)? {
         [] => Some(field.len()),

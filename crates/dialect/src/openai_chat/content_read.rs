@@ -9,7 +9,7 @@ use super::wire::{AudioDataIn, AudioIn, FileDataIn, FileIn, ImageIn, ImageUrlIn,
 use super::wire_either::StringOrArray;
 use super::{ID, marks};
 
-/// What is given to the model. An empty string is no part at all.
+/// Reads `content`. An empty string gives no part.
 pub(super) fn read(content: Option<StringOrArray<PartIn>>) -> Vec<Part> {
     match content {
         None => Vec::new(),
@@ -22,7 +22,7 @@ pub(super) fn read(content: Option<StringOrArray<PartIn>>) -> Vec<Part> {
 fn read_part(part: PartIn) -> Part {
     match part {
         PartIn::Text(TextIn { text, extra }) => Part::Text(Text { text, extras: extras(extra) }),
-        // Only an assistant refuses; from anybody else it is text.
+        // Only an assistant message can contain a refusal; elsewhere it is read as text.
         PartIn::Refusal(RefusalIn { refusal, extra }) => {
             Part::Text(Text { text: refusal, extras: extras(extra) })
         }
@@ -46,7 +46,7 @@ fn read_part(part: PartIn) -> Part {
     }
 }
 
-/// A part where only this dialect expects one.
+/// Reads a part as opaque, for messages in which the model has no such part.
 pub(super) fn read_opaque(part: PartIn) -> Opaque {
     let part = read_part(part);
     let written = write_part(&part, "content", &mut Losses::default());
@@ -58,7 +58,7 @@ pub(super) fn read_opaque(part: PartIn) -> Opaque {
     Opaque { dialect: ID, kind, fields }
 }
 
-/// By the book a `data:` address; some clients send bare base64, and then it is a PDF.
+/// A `data:` URL by the specification. Bare base64, as some clients send, is taken for a PDF.
 fn file_source(data: String) -> Source {
     if data.starts_with("data:") || data.starts_with("http") {
         Source::from_url(data)

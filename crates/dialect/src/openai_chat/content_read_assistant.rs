@@ -1,4 +1,4 @@
-//! Reads an assistant's message. A history and a whole reply hold the same one.
+//! Reads an assistant message, in a request's history and in a whole reply.
 
 use serde_json::Value;
 use toolgate_model::{
@@ -11,21 +11,21 @@ use super::wire::{AssistantIn, CallIn, CustomCallIn, FunctionCallIn, PartIn, Ref
 use super::wire_either::StringOrArray;
 use super::{ID, content_read, marks};
 
-/// What an assistant's message holds.
+/// The content of an assistant message.
 pub(super) struct AssistantContent {
     pub(super) blocks: Vec<Block>,
-    /// The message's own fields, marks included.
+    /// The message's unknown fields and marks.
     pub(super) extras: Extras,
 }
 
-/// Reads a message: reasoning first, then what was said, then the calls. `new_id` names a call that has no id.
+/// Reads a message: reasoning first, then text, then calls. `new_id` generates the id of a call without one.
 pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String) -> AssistantContent {
     let AssistantIn { content, refusal, reasoning_content, reasoning, tool_calls, function_call, mut extra } =
         message;
-    let (thought, reasoning_mark) = read_reasoning(reasoning_content, reasoning, &mut extra);
+    let (reasoning_text, reasoning_mark) = read_reasoning(reasoning_content, reasoning, &mut extra);
     let mut extras = extras(extra);
     let mut blocks = Vec::new();
-    blocks.extend(thought.map(|text| thought_block(text, reasoning_mark, Extras::NONE)));
+    blocks.extend(reasoning_text.map(|text| reasoning_block(text, reasoning_mark, Extras::NONE)));
     match content {
         None => {}
         Some(StringOrArray::String(text)) if text.is_empty() => extras.mark(ID, marks::EMPTY_CONTENT),
@@ -43,7 +43,7 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
     AssistantContent { blocks, extras }
 }
 
-/// The thought, and the mark for the field it stood in. Hosts that fill both fields put the same text in both.
+/// The reasoning, and the mark for its field. Hosts that fill both fields put the same text in both.
 fn read_reasoning(
     reasoning_content: Option<Value>,
     reasoning: Option<Value>,
@@ -73,7 +73,7 @@ fn text_or_extra(name: &str, value: Option<Value>, extra: &mut Fields) -> Option
     }
 }
 
-fn thought_block(text: String, mark: Option<&'static str>, mut extras: Extras) -> Block {
+fn reasoning_block(text: String, mark: Option<&'static str>, mut extras: Extras) -> Block {
     if let Some(mark) = mark {
         extras.mark(ID, mark);
     }
@@ -84,9 +84,9 @@ fn thought_block(text: String, mark: Option<&'static str>, mut extras: Extras) -
     })
 }
 
-/// Whether it stood among the content parts.
-pub(super) fn is_part(thought: &Reasoning) -> bool {
-    thought.extras.is_marked(ID, marks::REASONING_PART)
+/// Whether the reasoning was a content part.
+pub(super) fn is_part(reasoning: &Reasoning) -> bool {
+    reasoning.extras.is_marked(ID, marks::REASONING_PART)
 }
 
 pub(super) fn read_part(part: PartIn) -> Block {
@@ -101,18 +101,18 @@ pub(super) fn read_part(part: PartIn) -> Block {
             Some(text) => {
                 let mut rest = opaque.fields;
                 rest.retain(|name, _| name != "type" && name != "thinking");
-                thought_block(text, Some(marks::REASONING_PART), extras(rest))
+                reasoning_block(text, Some(marks::REASONING_PART), extras(rest))
             }
             None => Block::Opaque(opaque),
         },
-        // By the book an assistant sends none of these; some hosts do, and it goes back as it stood.
+        // Not allowed by the specification; some hosts send them, and they are written back unchanged.
         part @ (PartIn::Image(_) | PartIn::Audio(_) | PartIn::File(_)) => {
             Block::Opaque(content_read::read_opaque(part))
         }
     }
 }
 
-/// The text of a `thinking` part, where it holds nothing but text.
+/// The text of a `thinking` part, if it contains nothing else.
 fn thinking_text(part: &Opaque) -> Option<String> {
     let pieces = part.fields.get("thinking").filter(|_| part.kind == "thinking")?.as_array()?;
     pieces.iter().map(|piece| piece.get("text")?.as_str()).collect()

@@ -8,7 +8,7 @@ use toolgate_model::{Audio, Document, Fields, Image, Losses, Part, Source};
 use super::extras::write_nested;
 use super::{ID, Origin};
 
-/// Content as it is written.
+/// `content` to write.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ContentOut<'a> {
@@ -16,7 +16,7 @@ pub(super) enum ContentOut<'a> {
     Parts(Vec<PartOut<'a>>),
 }
 
-/// One part as it is written.
+/// A content part to write.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum PartOut<'a> {
@@ -117,7 +117,7 @@ pub(super) fn write<'a>(parts: &'a [Part], place: &str, losses: &mut Losses) -> 
     }
 }
 
-/// Writes one part; `None` where it is a reported loss.
+/// Writes one part; `None` if it cannot be written, which is reported.
 pub(super) fn write_part<'a>(part: &'a Part, place: &str, losses: &mut Losses) -> Option<PartOut<'a>> {
     match part {
         Part::Text(text) => {
@@ -142,7 +142,7 @@ fn write_image<'a>(image: &'a Image, place: &str, losses: &mut Losses) -> PartOu
         Source::Url(url) => Cow::Borrowed(url),
         Source::Base64 { media_type, data } => Cow::Owned(Source::data_url(media_type, data)),
         Source::Text(_) | Source::File { .. } => {
-            losses.add(format!("{place}.image"), "openai-chat takes images by address or as bytes only");
+            losses.add(format!("{place}.image"), "openai-chat accepts images only by URL or inline");
             return PartOut::text("[image not available]");
         }
     };
@@ -150,7 +150,7 @@ fn write_image<'a>(image: &'a Image, place: &str, losses: &mut Losses) -> PartOu
     PartOut::Typed(TypedPart::ImageUrl { image_url: UrlOut { url, extra: inner }, extra })
 }
 
-/// OpenAI refuses inline files without a name.
+/// OpenAI rejects inline files without a name.
 const UNNAMED_FILE: &str = "document.pdf";
 
 fn write_document<'a>(document: &'a Document, place: &str, losses: &mut Losses) -> PartOut<'a> {
@@ -169,7 +169,7 @@ fn write_document<'a>(document: &'a Document, place: &str, losses: &mut Losses) 
         Source::Url(url) => {
             losses.add(
                 format!("{place}.document"),
-                "openai-chat takes no documents by address; the address is sent as text",
+                "openai-chat does not accept documents by URL; the URL is sent as text",
             );
             return PartOut::text(format!("[document: {url}]"));
         }

@@ -1,5 +1,4 @@
-//! Errors, in both directions: `{"error": {"message", "type", "param", "code"}}`, and the shapes compatible hosts
-//! use instead.
+//! Errors: `{"error": {"message", "type", "param", "code"}}`, and the shapes that compatible hosts use instead.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +7,7 @@ use toolgate_model::{ErrorKind, TurnError};
 use super::ID;
 use crate::error_extras;
 
-/// How much of a body that is no error of this dialect is shown.
+/// How much of an unknown error body is quoted.
 const MAX_EXCERPT_CHARS: usize = 300;
 
 #[derive(Serialize)]
@@ -24,12 +23,12 @@ struct Detail<'a> {
     code: Option<&'a str>,
 }
 
-/// The body that tells an error, with all that a host of this dialect said of it.
+/// Writes an error body, with the extra fields of a host of this dialect.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
     error_extras::add(ID, &error.extras, plain(error))
 }
 
-/// The body with what every dialect can tell.
+/// Writes an error body without extra fields.
 pub(super) fn plain(error: &TurnError) -> Vec<u8> {
     let detail = Detail {
         message: &error.message,
@@ -37,17 +36,17 @@ pub(super) fn plain(error: &TurnError) -> Vec<u8> {
         param: error.param.as_deref(),
         code: error.code.as_deref(),
     };
-    // Strings always serialise.
+    // Strings always serialize.
     serde_json::to_vec(&Body { error: detail }).unwrap_or_default()
 }
 
-/// Reads an error answer (T38: its status stays).
+/// Reads an error response. The status is kept (T38).
 pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
     let mut error = match serde_json::from_slice::<Value>(body) {
         Ok(json) => from_json(&json).unwrap_or_else(|| unknown_shape(status, body)),
         Err(_) => unknown_shape(status, body),
     };
-    // `invalid_request_error` and the shapes without a type say nothing the status does not say better.
+    // For `invalid_request_error` and shapes without a type, the status is more precise.
     if matches!(error.kind, ErrorKind::InvalidRequest | ErrorKind::Upstream) {
         error.kind = ErrorKind::from_status(status);
     }
@@ -55,25 +54,27 @@ pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
     error
 }
 
-/// Reads an error inside a stream or inside a 200, where only its own words tell the kind.
+/// Reads an error inside a stream or a 200 response, where there is no status.
 pub(super) fn read_in_band(text: &str) -> TurnError {
     let json = serde_json::from_str::<Value>(text).unwrap_or_default();
     from_json(&json).unwrap_or_else(|| {
-        TurnError::upstream(format!("the host broke off its reply and said: {}", excerpt(text.as_bytes())))
+        TurnError::upstream(format!("the host ended its reply with an error: {}", excerpt(text.as_bytes())))
     })
 }
 
-/// The error in any of the shapes hosts use; `None` for a body that tells none.
+/// The error in any of the known shapes; `None` if the body contains none.
 fn from_json(json: &Value) -> Option<TurnError> {
-    // Some hosts wrap everything in a list.
+    // Some hosts wrap the error in an array.
     let json = json.get(0).unwrap_or(json);
     let detail = match json.get("error") {
         Some(Value::Null) | None => json,
         Some(detail) => detail,
     };
     let message = match detail.as_str() {
-        Some(_) => words(detail)?,
-        None => ["message", "detail", "error", "msg"].iter().find_map(|name| words(detail.get(*name)?))?,
+        Some(_) => message_text(detail)?,
+        None => {
+            ["message", "detail", "error", "msg"].iter().find_map(|name| message_text(detail.get(*name)?))?
+        }
     };
     let code = match detail.get("code") {
         Some(Value::String(code)) => Some(code.clone()),
@@ -94,8 +95,8 @@ fn from_json(json: &Value) -> Option<TurnError> {
     Some(error)
 }
 
-/// `detail` may be a text or a list of complaints.
-fn words(value: &Value) -> Option<String> {
+/// A message: a string, or a list of problems as JSON.
+fn message_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.is_empty() => None,
         Value::String(text) => Some(text.clone()),
@@ -114,11 +115,11 @@ fn unknown_shape(status: u16, body: &[u8]) -> TurnError {
     let shown = excerpt(body);
     TurnError::upstream(if shown.is_empty() {
         format!(
-            "the host answered with status {status} and nothing else; check the upstream's base_url and key"
+            "the host answered with status {status} and an empty body; check the upstream's base_url and key"
         )
     } else {
         format!(
-            "the host answered with status {status} and no error of this API; check the upstream's base_url. It said: {shown}"
+            "the host answered with status {status} and a body that is not an error of this API; check the upstream's base_url. The body: {shown}"
         )
     })
 }
@@ -129,7 +130,7 @@ fn excerpt(body: &[u8]) -> String {
     words.chars().take(MAX_EXCERPT_CHARS).collect()
 }
 
-/// Every kind has its own name, so that an error inside a stream, which has no status, tells its kind.
+/// Every kind has its own name, so that an error inside a stream, which has no status, keeps its kind.
 const KIND_NAMES: [(ErrorKind, &str); 14] = [
     (ErrorKind::InvalidRequest, "invalid_request_error"),
     (ErrorKind::Authentication, "authentication_error"),

@@ -1,23 +1,23 @@
-//! What is done with the fields this dialect does not type.
+//! Unknown fields: how they are kept, nested and merged.
 
 use serde_json::Value;
 use toolgate_model::{Extras, Fields, Losses, Opaque};
 
 use super::ID;
 
-/// Carries unknown fields along. `null` and `[]` mean the same as nothing here, and hosts send many.
+/// Keeps unknown fields. `null` and `[]` are dropped: they equal a missing field here, and hosts send many of them.
 pub(super) fn extras(mut fields: Fields) -> Extras {
     fields.retain(|_, value| !is_empty_value(value));
     Extras::of(ID, fields)
 }
 
-/// The same with marks.
+/// Keeps unknown fields, with marks.
 pub(super) fn marked_extras(mut fields: Fields, marks: Vec<&'static str>) -> Extras {
     fields.retain(|_, value| !is_empty_value(value));
     Extras::marked_by(ID, fields, marks)
 }
 
-/// Carries unknown fields of an object and of the object inside it, which is named `inner_name`.
+/// Keeps unknown fields of an object and of its inner object `inner_name`.
 pub(super) fn nested_extras(mut fields: Fields, inner_name: &str, mut inner: Fields) -> Extras {
     inner.retain(|_, value| !is_empty_value(value));
     if !inner.is_empty() {
@@ -26,7 +26,7 @@ pub(super) fn nested_extras(mut fields: Fields, inner_name: &str, mut inner: Fie
     extras(fields)
 }
 
-/// Undoes [`nested_extras`]: the fields of the object, then those of the inner one.
+/// The inverse of [`nested_extras`]: the fields of the object and those of the inner one.
 pub(super) fn write_nested(
     extras: &Extras,
     inner_name: &str,
@@ -38,7 +38,7 @@ pub(super) fn write_nested(
     (fields, inner)
 }
 
-/// Takes an object out of the fields.
+/// Removes an object from the fields; empty if there is none.
 pub(super) fn take_object(fields: &mut Fields, name: &str) -> Fields {
     match fields.get_mut(name) {
         Some(Value::Object(inner)) => {
@@ -50,7 +50,7 @@ pub(super) fn take_object(fields: &mut Fields, name: &str) -> Fields {
     }
 }
 
-/// A whole object that nobody else knows, its tag first.
+/// An object that only this dialect understands, its tag first.
 pub(super) fn opaque(tag: &str, fields: Fields) -> Opaque {
     let mut tagged = Fields::new();
     tagged.insert("type".to_owned(), Value::from(tag));
@@ -58,8 +58,8 @@ pub(super) fn opaque(tag: &str, fields: Fields) -> Opaque {
     Opaque { dialect: ID, kind: tag.to_owned(), fields: tagged }
 }
 
-/// Adds what a later chunk says to what earlier ones said: objects merge, lists grow, sound and its transcript are
-/// continued, everything else is said anew.
+/// Merges the fields of a later chunk: objects are merged, arrays and [`STREAMED_FIELDS`] appended, other values
+/// replaced.
 pub(super) fn merge(into: &mut Fields, more: Fields) {
     for (name, value) in more {
         if is_empty_value(&value) {
@@ -78,7 +78,7 @@ pub(super) fn merge(into: &mut Fields, more: Fields) {
     }
 }
 
-/// Fields of `audio` that come in pieces.
+/// String fields of `audio` that are streamed.
 const STREAMED_FIELDS: [&str; 2] = ["data", "transcript"];
 
 fn is_empty_value(value: &Value) -> bool {

@@ -60,7 +60,7 @@ impl Meter for StreamMeter {
 
     fn reading(&self) -> MeterReading {
         MeterReading {
-            said_bytes: (self.size.chunks > 0).then(|| self.size.content()),
+            content_bytes: (self.size.chunks > 0).then(|| self.size.content()),
             ..self.reading.clone()
         }
     }

@@ -42,10 +42,10 @@ use crate::{
     WrittenRequest, error_extras,
 };
 
-/// This dialect's name.
+/// The dialect's name.
 pub const ID: DialectId = DialectId { name: "openai-chat", provider: "openai" };
 
-/// The dialect.
+/// The dialect, in both roles.
 pub static DIALECT: OpenAiChat = OpenAiChat;
 
 /// OpenAI's Chat Completions.
@@ -84,7 +84,7 @@ impl ClientDialect for OpenAiChat {
     }
 
     fn remember(&self, _: &TurnRequest, _: &Reply) -> Option<String> {
-        // Clients of this dialect always send the whole conversation.
+        // Clients of this API always send the whole conversation.
         None
     }
 
@@ -131,8 +131,8 @@ impl UpstreamDialect for OpenAiChat {
     }
 }
 
-/// Whose words are being written: what came in this dialect goes back as it was, what came in another is put the
-/// way most hosts and clients take it.
+/// Whether the content being written was read in this dialect. Native content is written in its original form, foreign
+/// content in the form that most hosts and clients accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Native,

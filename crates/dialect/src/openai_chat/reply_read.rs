@@ -33,9 +33,9 @@ struct ChoiceIn {
     extra: Fields,
 }
 
-/// Reads a reply. With several choices the first is read; asking for several is the gateway's business.
+/// Reads a reply. Only the first choice is read; the gateway itself sends one request per choice.
 pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
-    let wire: ReplyIn = json::read(body).map_err(|error| no_reply(body, error))?;
+    let wire: ReplyIn = json::read(body).map_err(|error| not_a_reply(body, error))?;
     let ReplyIn { id, _object: _, created, model, choices, usage, extra } = wire;
     let mut losses = Losses::default();
     let mut chosen = None;
@@ -44,7 +44,7 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
         if chosen.is_none() {
             chosen = Some(choice);
         } else {
-            losses.add(format!("choices[{index}]"), "one answer is read from a reply");
+            losses.add(format!("choices[{index}]"), "only the first choice is read");
         }
     }
     let Some(ChoiceIn { index: _, message, finish_reason, extra: choice_fields }) = chosen else {
@@ -72,36 +72,37 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     Ok(Translated { value: Reply { head, blocks: message.blocks, finish }, losses })
 }
 
-/// A host may answer 200 and tell an error, or answer something else altogether.
-fn no_reply(body: &[u8], error: Unreadable) -> TurnError {
-    let says_error = serde_json::from_slice::<Value>(body)
+/// The error for a 200 response that is not a reply: the host's own error, if the body contains one.
+fn not_a_reply(body: &[u8], error: Unreadable) -> TurnError {
+    let has_error = serde_json::from_slice::<Value>(body)
         .is_ok_and(|body| body.get("error").is_some_and(|error| !error.is_null()));
-    if says_error {
+    if has_error {
         return error::read_in_band(&String::from_utf8_lossy(body));
     }
-    let at = error.place.map_or_else(String::new, |place| format!(" at {place}"));
-    let message =
-        format!("the host's answer is no chat completion{at}; check the upstream's dialect and base_url");
+    let at = error.path.map_or_else(String::new, |path| format!(" at {path}"));
+    let message = format!(
+        "the host's response is not a chat completion{at}; check the upstream's dialect and base_url"
+    );
     TurnError::upstream(message).caused_by(error.cause)
 }
 
-/// Seconds since 1970; some hosts send fractions.
+/// Whole seconds since 1970; some hosts send fractions.
 pub(super) fn seconds(number: &str) -> Option<u64> {
     number.split('.').next()?.parse().ok()
 }
 
-/// Says on the head that the reply came in this dialect.
+/// Marks the head as read in this dialect.
 pub(super) fn mark_head(head: &mut ReplyHead) {
     head.extras.mark(ID, marks::NATIVE);
 }
 
-/// Where the message's own fields stand in a finish's extras; beside them are the choice's.
+/// The key of the message's unknown fields in a finish's extras; the choice's fields are beside it.
 pub(super) const MESSAGE: &str = "message";
 
-/// Where fields of the whole reply stand that came after its head.
+/// The key of the reply's unknown fields that arrived after its head.
 pub(super) const REPLY: &str = "reply";
 
-/// Everything that is known only in the end.
+/// Combines the unknown fields that are complete only at the end.
 pub(super) fn finish_extras(mut choice: Fields, message: Fields, reply: Fields) -> Extras {
     for (name, fields) in [(MESSAGE, message), (REPLY, reply)] {
         if !fields.is_empty() {
@@ -111,9 +112,9 @@ pub(super) fn finish_extras(mut choice: Fields, message: Fields, reply: Fields) 
     extras(choice)
 }
 
-/// Why the host stopped.
-pub(super) fn read_stop(word: &str) -> StopReason {
-    match word {
+/// Reads `finish_reason`.
+pub(super) fn read_stop(reason: &str) -> StopReason {
+    match reason {
         "stop" | "" => StopReason::EndTurn,
         "tool_calls" | "function_call" => StopReason::ToolUse,
         "length" => StopReason::MaxTokens,

@@ -69,24 +69,24 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
         usage: finish.usage.as_ref().map(|usage| UsageOut::new(usage, &mut losses)),
         extra,
     };
-    // Nothing in it can fail to serialise: keys are strings and numbers finite.
+    // Serializing cannot fail: keys are strings and numbers are finite.
     let value = serde_json::to_vec(&out).unwrap_or_default();
     Translated { value, losses }
 }
 
-/// What a host left out stays out for its own clients; in a history every call gets an id.
+/// A call without an id at the host stays without one for clients of this dialect. (In a history it gets one.)
 fn written_call_id(call: &ToolCall) -> &str {
     if call.extras.is_marked(ID, marks::NO_ID) { "" } else { call.id.as_str() }
 }
 
-/// What [`finish_extras`] put together.
+/// The parts of a finish's extras.
 pub(super) struct FinishFields {
     pub(super) choice: Fields,
     pub(super) message: Fields,
     pub(super) reply: Fields,
 }
 
-/// Undoes [`finish_extras`].
+/// The inverse of [`super::reply_read::finish_extras`].
 pub(super) fn finish_fields(extras: &Extras, losses: &mut Losses) -> FinishFields {
     let mut choice = extras.write(ID, "finish", losses);
     let message = take_object(&mut choice, MESSAGE);
@@ -94,7 +94,7 @@ pub(super) fn finish_fields(extras: &Extras, losses: &mut Losses) -> FinishField
     FinishFields { choice, message, reply }
 }
 
-/// Why the reply ended, in this dialect's words.
+/// Writes `finish_reason`.
 pub(super) fn write_stop<'a>(finish: &'a Finish, calls: CallForm, losses: &mut Losses) -> &'a str {
     if finish.stop_sequence.is_some() {
         losses.unknown_to(ID, "stop_sequence");
@@ -108,29 +108,29 @@ pub(super) fn write_stop<'a>(finish: &'a Finish, calls: CallForm, losses: &mut L
         StopReason::MaxTokens | StopReason::ContextWindow => "length",
         StopReason::Refusal | StopReason::ContentFilter => "content_filter",
         StopReason::PauseTurn => {
-            losses.add("stop_reason", "openai-chat cannot say that the turn is paused");
+            losses.add("stop_reason", "openai-chat has no value for a paused turn");
             "stop"
         }
-        StopReason::Other(word) => word,
+        StopReason::Other(reason) => reason,
     }
 }
 
-/// How the client expects calls.
+/// The form in which the client expects calls.
 pub(super) fn call_form(context: &ReplyContext) -> CallForm {
     if context.request.extras.is_marked(ID, marks::LEGACY) { CallForm::Legacy } else { CallForm::Tools }
 }
 
 const ID_PREFIX: &str = "chatcmpl-";
 
-/// The reply's id: a host's own stays, everything else gets this dialect's prefix.
+/// The reply's id: a native id is kept, any other gets this dialect's prefix.
 pub(super) fn written_id(head: &ReplyHead, context: &ReplyContext) -> String {
     let id = head.id.as_ref().map_or(context.fallback_id.as_str(), |id| id.as_str());
     let is_own = head.id.is_some() && Origin::of(&head.extras) == Origin::Native;
     if is_own || id.starts_with(ID_PREFIX) { id.to_owned() } else { format!("{ID_PREFIX}{id}") }
 }
 
-/// Joins whole replies to the same request into one with several choices. As this API defines it for `n`, the
-/// prompt counts once and the answers' tokens add up.
+/// Joins several whole replies to one request into one reply with several choices. As the API defines for `n`, prompt
+/// tokens count once and completion tokens add up.
 pub fn merge_choices(replies: Vec<Vec<u8>>) -> Vec<u8> {
     let mut replies = replies.into_iter().filter_map(|reply| serde_json::from_slice::<Fields>(&reply).ok());
     let Some(mut merged) = replies.next() else { return b"{}".to_vec() };

@@ -12,23 +12,23 @@ use super::wire_either::StringOrArray;
 use super::{marks, request_read_messages, request_read_tools};
 use crate::json::{self, Unreadable};
 
-/// Reads a request body; an error names the field at fault.
+/// Reads a request body. An error names the field at fault.
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     let wire: RequestIn = json::read(body).map_err(unreadable)?;
     if wire.messages.is_empty() {
-        return Err(TurnError::invalid_param("messages", "messages: give at least one message"));
+        return Err(TurnError::invalid_param("messages", "messages: send at least one message"));
     }
     translate(wire)
 }
 
 /// The error for a body that cannot be parsed.
-pub(super) fn unreadable(Unreadable { place, cause }: Unreadable) -> TurnError {
+pub(super) fn unreadable(Unreadable { path, cause }: Unreadable) -> TurnError {
     if cause.is_syntax() || cause.is_eof() {
         return TurnError::invalid(format!("the request body is not valid JSON: {cause}")).caused_by(cause);
     }
-    match place {
+    match path {
         None => TurnError::invalid(format!("the request body cannot be read: {cause}")).caused_by(cause),
-        Some(place) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")).caused_by(cause),
+        Some(path) => TurnError::invalid_param(path.clone(), format!("{path}: {cause}")).caused_by(cause),
     }
 }
 
@@ -111,31 +111,31 @@ fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
 }
 
 fn read_format(format: Option<FormatIn>, extra: &mut Fields, marks: &mut Vec<&'static str>) -> OutputFormat {
-    let (format, beside) = match format {
+    let (format, unknown) = match format {
         None => return OutputFormat::Text,
-        Some(FormatIn::Text(beside)) => {
+        Some(FormatIn::Text(unknown)) => {
             marks.push(marks::TEXT_FORMAT);
-            (OutputFormat::Text, beside)
+            (OutputFormat::Text, unknown)
         }
-        Some(FormatIn::JsonObject(beside)) => (OutputFormat::JsonObject, beside),
-        Some(FormatIn::JsonSchema { json_schema, extra: beside }) => {
+        Some(FormatIn::JsonObject(unknown)) => (OutputFormat::JsonObject, unknown),
+        Some(FormatIn::JsonSchema { json_schema, extra: unknown }) => {
             let SchemaIn { name, description, schema, strict, extra: inner } = json_schema;
             let schema = schema.unwrap_or_else(JsonText::empty_object);
-            let extras = nested_extras(beside, "json_schema", inner);
+            let extras = nested_extras(unknown, "json_schema", inner);
             return OutputFormat::JsonSchema(SchemaFormat { name, description, schema, strict, extras });
         }
     };
-    if !beside.is_empty() {
-        extra.insert("response_format".to_owned(), Value::Object(beside));
+    if !unknown.is_empty() {
+        extra.insert("response_format".to_owned(), Value::Object(unknown));
     }
     format
 }
 
 fn read_delivery(stream: Option<bool>, options: Option<StreamOptionsIn>, extra: &mut Fields) -> Delivery {
-    let StreamOptionsIn { include_usage, extra: beside } =
+    let StreamOptionsIn { include_usage, extra: unknown } =
         options.unwrap_or(StreamOptionsIn { include_usage: None, extra: Fields::new() });
-    if !beside.is_empty() {
-        extra.insert("stream_options".to_owned(), Value::Object(beside));
+    if !unknown.is_empty() {
+        extra.insert("stream_options".to_owned(), Value::Object(unknown));
     }
     if stream != Some(true) {
         return Delivery::Whole;

@@ -23,16 +23,16 @@ pub(super) fn read(messages: Vec<MessageIn>) -> Vec<Message> {
 #[derive(Default)]
 struct Conversation {
     messages: Vec<Message>,
-    /// Results do not say what kind of call they answer.
+    /// The ids of custom calls: a result does not say which kind of call it answers.
     custom_calls: HashSet<String>,
-    /// Legacy calls have no id: the tool's name and the id it was given here.
+    /// Calls without an id: the tool's name and the generated id.
     legacy_calls: Vec<(String, CallId)>,
 }
 
 impl Conversation {
     fn push(&mut self, message: MessageIn) {
         match message {
-            // T29: in place, wherever it stands.
+            // T29: stays at its position.
             MessageIn::System(role, PlainIn { content, extra }) => {
                 let message =
                     SystemMessage { role, content: content_read::read(content), extras: extras(extra) };
@@ -91,7 +91,7 @@ impl Conversation {
         }
     }
 
-    /// Results that follow one another came together.
+    /// Consecutive results form one message.
     fn result(&mut self, result: ToolResult) {
         match self.messages.last_mut() {
             Some(Message::ToolResults(results)) => results.results.push(result),
@@ -99,7 +99,7 @@ impl Conversation {
         }
     }
 
-    /// T23: a result without an id answers the oldest call without one.
+    /// The call that a result answers. A result without an id answers the oldest call without one (T23).
     fn call_for(&mut self, id: String) -> CallId {
         if id.is_empty() && !self.legacy_calls.is_empty() {
             return self.legacy_calls.remove(0).1;

@@ -9,7 +9,7 @@ use super::extras::{nested_extras, opaque};
 use super::wire::{CustomToolIn, FunctionToolIn, NameIn, ToolIn};
 use super::wire_either::StringOrObject;
 
-/// Tools and legacy functions, in the client's order (T37).
+/// Reads tools and legacy functions, in the client's order (T37).
 pub(super) fn read(tools: Option<Vec<ToolIn>>, functions: Option<Vec<FunctionToolIn>>) -> Vec<Tool> {
     let tools = tools.unwrap_or_default().into_iter().map(|tool| match tool {
         ToolIn::Function { function, extra } => read_function(function, extra),
@@ -30,7 +30,7 @@ fn read_function(function: FunctionToolIn, extra: Fields) -> Tool {
     Tool::Function(FunctionTool { name: name.into(), description, schema: parameters, strict, extras })
 }
 
-/// How to use them. T31: `parallel_tool_calls` alone forces nothing.
+/// Reads the tool choice. `parallel_tool_calls` alone forces no call (T31).
 pub(super) fn read_choice(
     tool_choice: Option<StringOrObject<Fields>>,
     function_call: Option<StringOrObject<NameIn>>,
@@ -53,11 +53,11 @@ fn read_keyword(field: &str, word: &str) -> Result<Choice, TurnError> {
     match word {
         "none" => Ok(Choice::None),
         "auto" => Ok(Choice::Auto),
-        // `any` is what some compatible hosts call it.
+        // Some compatible hosts use `any`.
         "required" | "any" => Ok(Choice::Any),
         other => {
             let message = format!(
-                "{field}: unknown word `{other}`: use none, auto, required or an object that names a tool"
+                "{field}: unknown value `{other}`: use none, auto, required or an object that names a tool"
             );
             Err(TurnError::invalid_param(field, message))
         }

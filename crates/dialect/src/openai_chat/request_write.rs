@@ -15,12 +15,12 @@ use super::{ID, Origin, marks, request_write_model};
 use crate::WrittenRequest;
 use crate::names::{NameRules, host_names};
 
-/// OpenAI refuses longer ids; what they are made of is up to the client (T23).
+/// OpenAI rejects longer ids and accepts any printable characters (T23).
 const ID_RULES: IdRules = IdRules { max_len: 64, allowed: |c| !c.is_control() };
-/// What OpenAI accepts as a tool's name (T24).
+/// The tool names that OpenAI accepts (T24).
 const NAME_RULES: NameRules =
     NameRules { max_len: 64, allowed: |c| c.is_ascii_alphanumeric() || c == '_' || c == '-' };
-/// OpenAI refuses more stop texts.
+/// OpenAI rejects more stop sequences.
 const MAX_STOPS: usize = 4;
 
 #[derive(Serialize)]
@@ -103,7 +103,7 @@ struct SchemaOut<'a> {
     extra: Fields,
 }
 
-/// Writes the body.
+/// Writes a request body.
 pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
     let request = &*pairing::repaired(request, &mut losses); // T25
@@ -142,11 +142,14 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
         n: request.samples,
         user: request.user.as_deref().filter(|_| !is_safety_identifier),
         safety_identifier: request.user.as_deref().filter(|_| is_safety_identifier),
-        // Elsewhere it says whether the gateway keeps the reply; hosts of this dialect keep none unless asked.
-        store: request.retention.filter(|_| origin == Origin::Native).map(|kept| kept == Retention::Keep),
+        // In other dialects it concerns the gateway's store; hosts of this dialect store only on request.
+        store: request
+            .retention
+            .filter(|_| origin == Origin::Native)
+            .map(|retention| retention == Retention::Keep),
         extra,
     };
-    // Hosts of this dialect that know `top_k` are asked for it in this dialect; OpenAI refuses it.
+    // Only native clients send `top_k`, to compatible hosts; OpenAI rejects it.
     if origin == Origin::Foreign && sampling.top_k.is_some() {
         losses.unknown_to(ID, "top_k");
     }
@@ -164,7 +167,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
         }
     }
     let has_tools = !out.tools.is_empty() || !out.functions.is_empty();
-    // Hosts refuse a choice among no tools, and it means nothing.
+    // Hosts reject a choice without tools.
     if has_tools || origin == Origin::Native {
         let choice = request.tool_choice.choice.as_ref();
         if is_legacy {
@@ -178,7 +181,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
         out.extra.extend(request.tool_choice.extras.write(ID, "tool_choice", &mut losses));
     }
     let body = serde_json::to_vec(&out)
-        .map_err(|error| TurnError::invalid("the request cannot be written as JSON").caused_by(error))?;
+        .map_err(|error| TurnError::invalid("serializing the request failed").caused_by(error))?;
     Ok(WrittenRequest { body, losses, names })
 }
 
@@ -189,7 +192,7 @@ fn all_functions(tools: &[Tool]) -> bool {
 fn write_delivery(delivery: Delivery, origin: Origin, mut options: Fields) -> (Option<bool>, Fields) {
     let Delivery::Stream(report) = delivery else { return (None, options) };
     let include_usage = match (report, origin) {
-        // The other dialects' streams always end with token counts.
+        // Streams of the other dialects always end with token counts.
         (UsageReport::Included, _) | (UsageReport::Default, Origin::Foreign) => Some(true),
         (UsageReport::Omitted, _) => Some(false),
         (UsageReport::Default, Origin::Native) => None,
@@ -213,7 +216,8 @@ fn write_stop<'a>(request: &'a TurnRequest, origin: Origin, losses: &mut Losses)
         [] => None,
         [one] if request.extras.is_marked(ID, marks::STOP_STRING) => Some(StopOut::One(one)),
         many if many.len() > MAX_STOPS && origin == Origin::Foreign => {
-            losses.add("stop", format!("openai-chat takes {MAX_STOPS} stop texts; the rest is left out"));
+            losses
+                .add("stop", format!("openai-chat accepts {MAX_STOPS} stop sequences; the rest is dropped"));
             Some(StopOut::Many(&many[..MAX_STOPS]))
         }
         many => Some(StopOut::Many(many)),
@@ -228,7 +232,7 @@ fn write_format<'a>(request: &'a TurnRequest, extra: Fields, losses: &mut Losses
         OutputFormat::JsonSchema(SchemaFormat { name, description, schema, strict, extras }) => {
             let (extra, inner) = write_nested(extras, "json_schema", "response_format", losses);
             let json_schema = SchemaOut {
-                // The name is required here; elsewhere it is not.
+                // Required in this dialect only.
                 name: name.as_deref().unwrap_or("answer"),
                 description: description.as_deref(),
                 schema,
@@ -242,13 +246,13 @@ fn write_format<'a>(request: &'a TurnRequest, extra: Fields, losses: &mut Losses
 
 fn write_effort<'a>(request: &'a TurnRequest, origin: Origin, losses: &mut Losses) -> Option<&'a str> {
     let ReasoningRequest { effort, budget, mode: _, summary, extras } = request.reasoning.as_ref()?;
-    // `mode` switches thinking on or off; a budget or an effort says how much, and without one the host decides.
+    // `mode` switches reasoning on or off. A budget or an effort sets the amount; without one the host decides.
     let unknown = extras.write(ID, "reasoning", losses);
     if summary.is_some() || !unknown.is_empty() {
         losses.unknown_to(ID, "reasoning.summary");
     }
     let effort = effort.as_deref().or(budget.map(request_write_model::effort_of))?;
-    if origin == Origin::Foreign && request_write_model::refuses_effort(request.model.as_str()) {
+    if origin == Origin::Foreign && request_write_model::rejects_effort(request.model.as_str()) {
         losses.add("reasoning", format!("{} does not reason", request.model));
         return None;
     }

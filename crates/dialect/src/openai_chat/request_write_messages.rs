@@ -1,4 +1,4 @@
-//! Writes the conversation of a request.
+//! Writes the messages of a request.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use super::content_write_assistant::{self as assistant, AssistantOut, CallForm, 
 use super::{ID, Origin, marks};
 use crate::NameMap;
 
-/// A message as it is written.
+/// A message to write.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum MessageOut<'a> {
@@ -41,7 +41,7 @@ pub(super) enum MessageOut<'a> {
     },
 }
 
-/// Writes the system text, then the messages.
+/// Writes the system prompt, then the messages.
 pub(super) fn write<'a>(
     request: &'a TurnRequest,
     ids: &'a HostIds,
@@ -56,7 +56,7 @@ pub(super) fn write<'a>(
         origin,
         out: Vec::new(),
         called: HashMap::new(),
-        moved: HashSet::new(),
+        written_results: HashSet::new(),
         losses,
     };
     writer.system(&request.system);
@@ -66,7 +66,7 @@ pub(super) fn write<'a>(
     writer.out
 }
 
-/// What a failed tool's result begins with: this dialect has no flag for it (T25).
+/// The prefix of a failed tool's result: this dialect has no error flag (T25).
 const ERROR_PREFIX: &str = "[error] ";
 
 struct Writer<'a, 'l> {
@@ -77,13 +77,13 @@ struct Writer<'a, 'l> {
     out: Vec<MessageOut<'a>>,
     /// The tools called so far, by call id: a legacy result names its tool.
     called: HashMap<&'a str, &'a str>,
-    /// Results already written behind their calls: message and place in it.
-    moved: HashSet<(usize, usize)>,
+    /// Results already written after their calls: message index and index in it.
+    written_results: HashSet<(usize, usize)>,
     losses: &'l mut Losses,
 }
 
 impl<'a> Writer<'a, '_> {
-    /// Texts of a system prompt are one text: many hosts take only a string here.
+    /// Joins the texts of a system prompt: many hosts accept only a string here.
     fn system(&mut self, parts: &'a [Part]) {
         let mut texts: Vec<&str> = Vec::new();
         for part in parts {
@@ -93,7 +93,7 @@ impl<'a> Writer<'a, '_> {
                     texts.push(&text.text);
                 }
                 Part::Image(_) | Part::Document(_) | Part::Audio(_) | Part::Opaque(_) => {
-                    self.losses.add("system", "openai-chat takes only text as instructions");
+                    self.losses.add("system", "openai-chat accepts only text as instructions");
                 }
             }
         }
@@ -128,7 +128,7 @@ impl<'a> Writer<'a, '_> {
                 self.out.push(MessageOut::Assistant(Box::new(written)));
                 self.note_calls(&message.content);
                 if self.origin == Origin::Foreign {
-                    self.results_behind(index);
+                    self.results_after(index);
                 }
             }
             Message::ToolResults(_) => {
@@ -147,8 +147,8 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// T25: results stand directly behind their calls, whatever the client put between.
-    fn results_behind(&mut self, assistant: usize) {
+    /// Writes results directly after their calls, whatever the client put between (T25).
+    fn results_after(&mut self, assistant: usize) {
         let following = self.messages.iter().enumerate().skip(assistant + 1);
         let until_next = following.take_while(|(_, message)| !matches!(message, Message::Assistant(_)));
         let results: Vec<usize> = until_next
@@ -170,7 +170,7 @@ impl<'a> Writer<'a, '_> {
             Origin::Foreign => in_order.collect(),
         };
         for at in order {
-            if !self.moved.insert((index, at)) {
+            if !self.written_results.insert((index, at)) {
                 continue;
             }
             let Some(result) = results.results.get(at) else { continue };
@@ -199,7 +199,7 @@ impl<'a> Writer<'a, '_> {
         self.out.push(MessageOut::Tool { role: "tool", tool_call_id: id, content, extra });
     }
 
-    /// T25: a result is text here. Pictures and files are announced in it and follow in a user message.
+    /// Writes a result as text (T25). Images and files are mentioned in it and follow in a user message.
     fn result_text(
         &mut self,
         result: &'a ToolResult,
@@ -209,7 +209,7 @@ impl<'a> Writer<'a, '_> {
         let mut pieces: Vec<Cow<'a, str>> = Vec::new();
         let mut attachments = Vec::new();
         for part in &result.content {
-            let what = match part {
+            let kind = match part {
                 Part::Text(text) => {
                     let _lost = text.extras.write(ID, "messages[].tool_result", self.losses);
                     pieces.push(Cow::Borrowed(&text.text));
@@ -223,7 +223,7 @@ impl<'a> Writer<'a, '_> {
             let Some(part) = content_write::write_part(part, "messages[].tool_result", self.losses) else {
                 continue;
             };
-            pieces.push(Cow::Owned(format!("[{what}: see the next user message]")));
+            pieces.push(Cow::Owned(format!("[{kind}: see the next user message]")));
             attachments.push(part);
         }
         if !attachments.is_empty() {
@@ -231,7 +231,7 @@ impl<'a> Writer<'a, '_> {
             hoisted.extend(attachments);
             self.losses.add(
                 "messages[].tool_result",
-                "openai-chat takes text results only; the rest follows as a user message",
+                "openai-chat accepts only text results; the rest follows in a user message",
             );
         }
         let text = match pieces.as_slice() {
@@ -243,7 +243,7 @@ impl<'a> Writer<'a, '_> {
             ToolOutcome::Error => {
                 self.losses.add(
                     "messages[].tool_result.is_error",
-                    "openai-chat has no flag for it; the text says so",
+                    "openai-chat has no error flag; the text says so",
                 );
                 Cow::Owned(format!("{ERROR_PREFIX}{text}"))
             }

@@ -11,7 +11,7 @@ use super::{ID, Origin};
 use crate::NameMap;
 use crate::tool_schema::for_host;
 
-/// A tool as it is written.
+/// A tool to write.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ToolOut<'a> {
@@ -54,7 +54,7 @@ pub(super) struct CustomOut<'a> {
     extra: Fields,
 }
 
-/// Writes a tool; `None` where it is a reported loss.
+/// Writes a tool; `None` if it cannot be written, which is reported.
 pub(super) fn write<'a>(
     tool: &'a Tool,
     origin: Origin,
@@ -80,7 +80,7 @@ pub(super) fn write<'a>(
     }
 }
 
-/// Writes a function as `tools[].function` or as one of the legacy `functions`; the tool's own fields beside it.
+/// Writes a function as `tools[].function` or as one of the legacy `functions`, and the tool's unknown fields.
 pub(super) fn write_function<'a>(
     tool: &'a FunctionTool,
     origin: Origin,
@@ -100,7 +100,7 @@ pub(super) fn write_function<'a>(
     )
 }
 
-/// A grammar stands in an object of its own here; where it came flat it is put there.
+/// Moves a flat grammar into its own object, as this dialect requires.
 fn nested_format(format: &JsonText) -> Cow<'_, JsonText> {
     let value = format.to_value();
     let (Some("grammar"), Some(definition), Some(syntax)) =
@@ -112,7 +112,7 @@ fn nested_format(format: &JsonText) -> Cow<'_, JsonText> {
     Cow::Owned(JsonText::from_value(&json!({"type": "grammar", "grammar": grammar})))
 }
 
-/// A choice as it is written.
+/// A tool choice to write.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ChoiceOut<'a> {
@@ -128,7 +128,7 @@ pub(super) struct NameOut<'a> {
     name: &'a str,
 }
 
-/// Writes a choice; `None` where it is a reported loss.
+/// Writes a choice; `None` if it cannot be written, which is reported.
 pub(super) fn write_choice<'a>(
     choice: &'a Choice,
     names: &'a NameMap,
@@ -149,7 +149,7 @@ pub(super) fn write_choice<'a>(
     })
 }
 
-/// Writes a choice as the legacy `function_call`, which has no word for "at least one".
+/// Writes a choice as the legacy `function_call`, which cannot require a call.
 pub(super) fn write_legacy_choice<'a>(
     choice: &'a Choice,
     names: &'a NameMap,
@@ -158,7 +158,7 @@ pub(super) fn write_legacy_choice<'a>(
     match choice {
         Choice::Named(name, _) => Some(ChoiceOut::Legacy(NameOut { name: names.to_host(name.as_str()) })),
         Choice::Any => {
-            losses.add("tool_choice", "function_call cannot ask for any call");
+            losses.add("tool_choice", "function_call cannot require a call");
             Some(ChoiceOut::Word("auto"))
         }
         Choice::Auto | Choice::None | Choice::Provider(_) => write_choice(choice, names, losses),

@@ -1,5 +1,5 @@
-//! Calls as they grow in a stream. Hosts tell them apart by index, by id, or only by beginning a new one; ids and
-//! names may come late, twice or never.
+//! Reads the calls of a stream. Hosts identify calls by index, by id, or only by starting a new one; ids and names may
+//! arrive late, twice or never.
 
 use serde::de::IgnoredAny;
 use toolgate_model::pairing::shortened;
@@ -12,11 +12,11 @@ use super::extras::{merge, nested_extras};
 use super::stream_read::BlockKey;
 use super::wire_stream::{CallDelta, Str};
 
-/// The most calls of one reply; a host that begins more is broken or hostile.
+/// The maximum number of calls in one reply. A host that starts more is broken or hostile.
 const MAX_CALLS: usize = 1024;
-/// The most input that is held for a call whose name has not come.
-const MAX_HELD_BYTES: usize = 1024 * 1024;
-/// The longest id we make up.
+/// How much input is buffered for a call whose name has not arrived.
+const MAX_BUFFERED_BYTES: usize = 1024 * 1024;
+/// The maximum length of a generated id.
 const MAX_ID_CHARS: usize = 64;
 
 /// The calls of one reply.
@@ -28,8 +28,8 @@ struct Call {
     id: String,
     name: String,
     kind: CallKind,
-    /// Input that came before the name.
-    held: String,
+    /// Input that arrived before the name.
+    buffered: String,
     extra: Fields,
     inner_extra: Fields,
     stage: Stage,
@@ -37,17 +37,17 @@ struct Call {
 
 #[derive(PartialEq)]
 enum Stage {
-    Nameless,
-    Begun,
+    Unnamed,
+    Started,
 }
 
 impl Calls {
-    /// True once a call was begun.
+    /// True once a call has started.
     pub(super) fn any(&self) -> bool {
-        self.0.iter().any(|call| call.stage == Stage::Begun)
+        self.0.iter().any(|call| call.stage == Stage::Started)
     }
 
-    /// Takes a piece of a call.
+    /// Reads a delta of a call.
     pub(super) fn delta(
         &mut self,
         delta: CallDelta<'_>,
@@ -58,7 +58,7 @@ impl Calls {
         let at = self.find(&delta);
         if at >= MAX_CALLS {
             return Err(TurnError::upstream(format!(
-                "the host began more than {MAX_CALLS} tool calls in one reply"
+                "the host started more than {MAX_CALLS} tool calls in one reply"
             )));
         }
         let call = &mut self.0[at];
@@ -71,19 +71,17 @@ impl Calls {
         let Some(input) = delta.custom.or(delta.function) else { return Ok(()) };
         let text = input.input();
         merge(&mut call.inner_extra, input.extra);
-        // What belongs to a call is known only here, and the block may be closed when the next one begins.
+        // The extra fields are known only here, and the next block's start may close this one.
         let is_complete = call.has_extras() && serde_json::from_str::<IgnoredAny>(&text).is_ok();
-        if call.stage == Stage::Nameless {
+        if call.stage == Stage::Unnamed {
             call.name.push_str(&Str::text(input.name));
             call.kind = kind;
-            call.held.push_str(&text);
-            if call.held.len() > MAX_HELD_BYTES {
-                return Err(TurnError::upstream(
-                    "the host sent a tool call's input without ever naming the tool",
-                ));
+            call.buffered.push_str(&text);
+            if call.buffered.len() > MAX_BUFFERED_BYTES {
+                return Err(TurnError::upstream("the host sent a tool call's input without the tool's name"));
             }
-            if !call.name.is_empty() && (!call.id.is_empty() || !call.held.is_empty()) {
-                call.begin(at, reply_id, sequencer, out);
+            if !call.name.is_empty() && (!call.id.is_empty() || !call.buffered.is_empty()) {
+                call.start(at, reply_id, sequencer, out);
             }
         } else if !text.is_empty() {
             sequencer.delta(BlockKey::Call(at), Delta::Arguments(text.into_owned()), out);
@@ -94,7 +92,7 @@ impl Calls {
         Ok(())
     }
 
-    /// The host says no more about its calls.
+    /// Ends all calls.
     pub(super) fn end(
         &mut self,
         reply_id: &str,
@@ -103,18 +101,18 @@ impl Calls {
         out: &mut Vec<TurnEvent>,
     ) {
         for (at, call) in self.0.iter_mut().enumerate() {
-            if call.stage == Stage::Nameless && call.name.is_empty() {
-                losses.add(format!("tool_calls[{at}]"), "the host gave the call no name"); // T15
+            if call.stage == Stage::Unnamed && call.name.is_empty() {
+                losses.add(format!("tool_calls[{at}]"), "the host sent no name for the call"); // T15
                 continue;
             }
-            if call.stage == Stage::Nameless {
-                call.begin(at, reply_id, sequencer, out);
+            if call.stage == Stage::Unnamed {
+                call.start(at, reply_id, sequencer, out);
             }
             call.finish(at, sequencer, out);
         }
     }
 
-    /// Which call a piece belongs to.
+    /// The index of the call that a delta belongs to.
     fn find(&mut self, delta: &CallDelta<'_>) -> usize {
         let id = delta.id.as_ref().map_or("", |id| id.0.as_ref());
         let input = delta.function.as_ref().or(delta.custom.as_ref());
@@ -125,7 +123,7 @@ impl Calls {
             None if is_named => None,
             None => self.0.len().checked_sub(1),
         };
-        // T5: some hosts give every call the index 0; another id and a name begin another call.
+        // T5: some hosts give every call the index 0; a different id with a name starts a new call.
         let is_other = |call: &Call| is_named && !id.is_empty() && !call.id.is_empty() && call.id != id;
         known.filter(|at| !is_other(&self.0[*at])).unwrap_or_else(|| {
             self.0.push(Call::new(delta.index));
@@ -141,21 +139,21 @@ impl Call {
             id: String::new(),
             name: String::new(),
             kind: CallKind::Function,
-            held: String::new(),
+            buffered: String::new(),
             extra: Fields::new(),
             inner_extra: Fields::new(),
-            stage: Stage::Nameless,
+            stage: Stage::Unnamed,
         }
     }
 
-    fn begin(
+    fn start(
         &mut self,
         at: usize,
         reply_id: &str,
         sequencer: &mut Sequencer<BlockKey>,
         out: &mut Vec<TurnEvent>,
     ) {
-        self.stage = Stage::Begun;
+        self.stage = Stage::Started;
         let id = if self.id.is_empty() { generated_id(at, reply_id) } else { self.id.clone() };
         let start = BlockStart::ToolCall {
             id: CallId::from(id),
@@ -163,8 +161,8 @@ impl Call {
             kind: self.kind,
         };
         sequencer.start(BlockKey::Call(at), start, out);
-        let held = std::mem::take(&mut self.held);
-        sequencer.delta(BlockKey::Call(at), Delta::Arguments(held), out);
+        let buffered = std::mem::take(&mut self.buffered);
+        sequencer.delta(BlockKey::Call(at), Delta::Arguments(buffered), out);
     }
 
     fn has_extras(&self) -> bool {
@@ -185,7 +183,7 @@ impl Call {
     }
 }
 
-/// T23: an id for a call without one, the same whenever the reply is read again.
+/// The id of a call without one, the same each time the reply is read (T23).
 pub(super) fn generated_id(at: usize, reply_id: &str) -> String {
     shortened(&format!("call_{at}_{reply_id}"), MAX_ID_CHARS, |c| {
         c.is_ascii_alphanumeric() || c == '_' || c == '-'

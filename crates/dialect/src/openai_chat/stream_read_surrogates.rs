@@ -1,18 +1,19 @@
-//! Characters that a host cuts in two (P21): `\ud83d` ends one chunk and `\ude80` begins the next. Neither half is
-//! valid JSON; together they are one character. A half whose other half never comes is U+FFFD or nothing.
+//! Repairs surrogate pairs that a host splits over two chunks (P21): `\ud83d` ends one chunk and `\ude80` starts the
+//! next. Neither half is valid JSON by itself. A low half without a high half becomes U+FFFD; a high half without a low
+//! half is dropped.
 
-/// How an escape of four digits begins, and how long it is.
+/// The start and the length of a four-digit escape.
 const ESCAPE: &str = "\\u";
 const ESCAPE_BYTES: usize = 6;
 
-/// Remembers the first half of a character from one chunk to the next.
+/// Keeps the high half of a character until the next chunk.
 #[derive(Default)]
 pub(super) struct Surrogates {
     high: Option<u16>,
 }
 
 impl Surrogates {
-    /// The chunk with whole characters in it; `None` where no character is cut, so that something else is wrong.
+    /// The chunk with complete characters; `None` if no character is split, so that the chunk is invalid otherwise.
     pub(super) fn repair(&mut self, data: &str) -> Option<String> {
         let mut out = String::with_capacity(data.len());
         let mut rest = data;
@@ -20,22 +21,22 @@ impl Surrogates {
         while let Some(at) = rest.find('\\') {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
-            let Some(half) = escaped(rest).filter(|unit| (0xd800..=0xdfff).contains(unit)) else {
-                // Any other escape, both of its characters.
+            let Some(half) = code_unit(rest).filter(|unit| (0xd800..=0xdfff).contains(unit)) else {
+                // Any other escape: copies both of its characters.
                 let len = rest.chars().take(2).map(char::len_utf8).sum();
                 out.push_str(&rest[..len]);
                 rest = &rest[len..];
                 continue;
             };
             let after = &rest[ESCAPE_BYTES..];
-            if let Some(whole) = escaped(after).and_then(|low| joined(half, low)) {
+            if let Some(whole) = code_unit(after).and_then(|low| combined(half, low)) {
                 out.push(whole);
                 rest = &after[ESCAPE_BYTES..];
                 continue;
             }
             repaired = true;
             rest = after;
-            match self.high.take().and_then(|high| joined(high, half)) {
+            match self.high.take().and_then(|high| combined(high, half)) {
                 Some(whole) => out.push(whole),
                 None if half < 0xdc00 => self.high = Some(half),
                 None => out.push(char::REPLACEMENT_CHARACTER),
@@ -46,14 +47,14 @@ impl Surrogates {
     }
 }
 
-/// The number that an escape at the start of a text stands for.
-fn escaped(text: &str) -> Option<u16> {
+/// The code unit of the escape at the start of a text.
+fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix(ESCAPE)?.get(..ESCAPE_BYTES - ESCAPE.len())?;
     let is_number = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     is_number.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
 }
 
-fn joined(high: u16, low: u16) -> Option<char> {
+fn combined(high: u16, low: u16) -> Option<char> {
     char::decode_utf16([high, low]).next()?.ok().filter(|_| high >= 0xd800 && low >= 0xdc00)
 }
 
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_are_joined_and_everything_else_stays() {
+    fn split_pairs_are_joined_and_other_text_is_unchanged() {
         check(&[(r#"a\ud83d""#, Some("a\"")), (r#"\uDE80b""#, Some("🚀b\""))]); // P21
         check(&[(r"\ud83d\ude80 \u00e9 \\ud83d \n", None)]);
         check(&[(r"\ude80x", Some("\u{fffd}x"))]);

@@ -8,7 +8,7 @@ use super::extras::{extras, take_object};
 use super::{ID, marks};
 use crate::cost;
 
-/// `usage` as hosts send it.
+/// `usage` to read.
 #[derive(Deserialize)]
 pub(super) struct UsageIn {
     prompt_tokens: Option<u64>,
@@ -20,11 +20,11 @@ pub(super) struct UsageIn {
     extra: Fields,
 }
 
-/// Where hosts put cached tokens that do not know `prompt_tokens_details`; they stay there, too.
-const OTHER_CACHE_FIGURES: [&str; 2] = ["prompt_cache_hit_tokens", "cached_tokens"];
+/// Fields for cached tokens at hosts without `prompt_tokens_details`. They are kept as unknown fields too.
+const OTHER_CACHE_FIELDS: [&str; 2] = ["prompt_cache_hit_tokens", "cached_tokens"];
 
 impl UsageIn {
-    /// The counts in fields that add up.
+    /// Converts to the model's disjoint counts.
     pub(super) fn into_usage(self) -> Usage {
         let Self {
             prompt_tokens,
@@ -36,9 +36,9 @@ impl UsageIn {
         } = self;
         let mut prompt = prompt_tokens_details.unwrap_or_default();
         let mut completion = completion_tokens_details.unwrap_or_default();
-        let figure = take_count(&mut prompt, "cached_tokens");
-        let elsewhere = || OTHER_CACHE_FIGURES.iter().find_map(|name| extra.get(*name)?.as_u64());
-        let cached = figure.or_else(elsewhere).unwrap_or_default();
+        let stated = take_count(&mut prompt, "cached_tokens");
+        let elsewhere = || OTHER_CACHE_FIELDS.iter().find_map(|name| extra.get(*name)?.as_u64());
+        let cached = stated.or_else(elsewhere).unwrap_or_default();
         let wrote_some =
             prompt.get("cache_write_tokens").and_then(Value::as_u64).is_some_and(|count| count > 0);
         let cache_write =
@@ -54,14 +54,14 @@ impl UsageIn {
                 extra.insert(name.to_owned(), Value::Object(details));
             }
         }
-        // Some hosts count thoughts in the total only.
+        // Some hosts count reasoning in the total only.
         if let Some(total) = total_tokens.filter(|total| *total != usage.total()) {
             extra.insert("total_tokens".to_owned(), Value::from(total));
         }
         usage.cost_usd = cost::take(&mut extra);
         usage.extras = extras(extra);
-        if figure.is_none() {
-            usage.extras.mark(ID, marks::NO_CACHE_FIGURE);
+        if stated.is_none() {
+            usage.extras.mark(ID, marks::NO_CACHED_TOKENS);
         }
         usage
     }
@@ -83,7 +83,7 @@ fn take_count(details: &mut Fields, name: &str) -> Option<u64> {
     Some(count)
 }
 
-/// `usage` as it is written.
+/// `usage` to write.
 #[derive(Serialize)]
 pub(super) struct UsageOut {
     prompt_tokens: u64,
@@ -98,12 +98,12 @@ pub(super) struct UsageOut {
 }
 
 impl UsageOut {
-    /// The counts in this dialect's words.
+    /// Converts from the model's counts.
     pub(super) fn new(usage: &Usage, losses: &mut Losses) -> Self {
         let mut extra = usage.extras.write(ID, "usage", losses);
         let mut prompt = take_object(&mut extra, "prompt_tokens_details");
         let mut completion = take_object(&mut extra, "completion_tokens_details");
-        if !usage.extras.is_marked(ID, marks::NO_CACHE_FIGURE) {
+        if !usage.extras.is_marked(ID, marks::NO_CACHED_TOKENS) {
             prompt.insert("cached_tokens".to_owned(), Value::from(usage.cache_read));
         }
         if usage.cache_write > 0 {

@@ -1,4 +1,4 @@
-//! The JSON of requests and whole replies, as it is read.
+//! The JSON of requests and whole replies, for reading.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -53,7 +53,7 @@ pub(super) struct NameIn {
     pub(super) name: String,
 }
 
-/// A message, told apart by its role.
+/// A message, tagged by its role.
 pub(super) enum MessageIn {
     System(SystemRole, PlainIn),
     User(PlainIn),
@@ -69,7 +69,7 @@ pub(super) struct PlainIn {
     pub(super) extra: Fields,
 }
 
-/// An assistant's message, in a history or in a reply.
+/// An assistant message, in a request's history or in a reply.
 #[derive(Deserialize)]
 pub(super) struct AssistantIn {
     pub(super) content: Option<StringOrArray<PartIn>>,
@@ -120,7 +120,7 @@ impl<'de> Tagged<'de> for MessageIn {
     }
 }
 
-/// A piece of content.
+/// A content part.
 pub(super) enum PartIn {
     Text(TextIn),
     Refusal(RefusalIn),
@@ -203,7 +203,7 @@ impl<'de> Tagged<'de> for PartIn {
     }
 }
 
-/// A call. Some hosts leave out the type of the only kind they know.
+/// A call. Some hosts omit the type.
 pub(super) enum CallIn {
     Function { id: Option<String>, function: FunctionCallIn, extra: Fields },
     Untyped { id: Option<String>, function: FunctionCallIn, extra: Fields },
@@ -214,7 +214,7 @@ pub(super) enum CallIn {
 #[derive(Deserialize)]
 pub(super) struct FunctionCallIn {
     pub(super) name: String,
-    /// Text by the book; some hosts send the object itself (T34).
+    /// A string by the specification; some hosts send an object (T34).
     pub(super) arguments: Option<JsonText>,
     #[serde(flatten)]
     pub(super) extra: Fields,
@@ -262,7 +262,7 @@ impl<'de> Tagged<'de> for CallIn {
     }
 }
 
-/// A tool on offer.
+/// An offered tool.
 pub(super) enum ToolIn {
     Function { function: FunctionToolIn, extra: Fields },
     Custom { custom: CustomToolIn, extra: Fields },

@@ -1,5 +1,5 @@
-//! The JSON of a stream's chunks. A hot path: text is borrowed, and what is usually there is named, so that the
-//! catch-all fields stay empty.
+//! The JSON of a stream's chunks. A hot path: text is borrowed, and common fields are named, so that the flattened maps
+//! stay empty.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use toolgate_model::Fields;
 
 use super::wire::PartIn;
 
-/// One frame.
+/// One chunk.
 #[derive(Deserialize)]
 pub(super) struct ChunkIn<'a> {
     #[serde(borrow)]
@@ -39,7 +39,7 @@ pub(super) struct ChunkIn<'a> {
     pub(super) extra: Fields,
 }
 
-/// `null` is not the same as nothing here: it announces token counts.
+/// `null` differs from a missing field: it announces a usage chunk.
 #[derive(Default)]
 pub(super) enum UsageField<'a> {
     #[default]
@@ -62,7 +62,7 @@ pub(super) struct ChoiceIn<'a> {
     pub(super) delta: Option<DeltaIn<'a>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Str<'a>>,
-    /// Named, because most hosts say `null` every time.
+    /// Named, because most hosts send `null` in every chunk.
     #[serde(borrow)]
     pub(super) logprobs: Option<&'a RawValue>,
     #[serde(flatten)]
@@ -89,7 +89,7 @@ pub(super) struct DeltaIn<'a> {
     pub(super) extra: Fields,
 }
 
-/// A piece of a call. Some hosts repeat the id and the name, some give them late, some give no index.
+/// A delta of a call. Some hosts repeat the id and the name, some send them late, some send no index.
 #[derive(Deserialize)]
 pub(super) struct CallDelta<'a> {
     pub(super) index: Option<u64>,
@@ -106,7 +106,7 @@ pub(super) struct CallDelta<'a> {
 }
 
 impl<'a> CallDelta<'a> {
-    /// A piece of the only call a legacy stream has.
+    /// A delta of a legacy stream's only call.
     pub(super) fn legacy(function: InputDelta<'a>) -> Self {
         Self {
             index: Some(0),
@@ -130,7 +130,7 @@ pub(super) struct InputDelta<'a> {
 }
 
 impl<'a> InputDelta<'a> {
-    /// The piece of input. By the book it is text; some hosts send the object itself (T34).
+    /// The input delta: a string by the specification; some hosts send an object (T34).
     pub(super) fn input(&self) -> Cow<'a, str> {
         match self.arguments {
             None => Cow::Borrowed(""),
@@ -141,18 +141,18 @@ impl<'a> InputDelta<'a> {
     }
 }
 
-/// Text, borrowed where it holds no escapes. (serde borrows a `Cow` only outside of `Option`.)
+/// A string, borrowed if it has no escapes. (serde borrows a `Cow` only outside of `Option`.)
 #[derive(Deserialize)]
 pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl<'a> Str<'a> {
-    /// The text; empty where there is none (T12).
+    /// The text; empty if the field is absent (T12).
     pub(super) fn text(field: Option<Self>) -> Cow<'a, str> {
         field.map_or(Cow::Borrowed(""), |text| text.0)
     }
 }
 
-/// Text, or parts where a host streams its whole-reply form.
+/// A string; or parts, at hosts that stream the form of whole replies.
 pub(super) enum ContentIn<'a> {
     Text(Cow<'a, str>),
     Parts(Vec<PartIn>),
@@ -160,9 +160,9 @@ pub(super) enum ContentIn<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for ContentIn<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+        struct ContentVisitor;
 
-        impl<'de> Visitor<'de> for Either {
+        impl<'de> Visitor<'de> for ContentVisitor {
             type Value = ContentIn<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,6 +190,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentIn<'a> {
             }
         }
 
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(ContentVisitor)
     }
 }

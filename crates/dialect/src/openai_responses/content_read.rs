@@ -1,5 +1,5 @@
-//! From the flat list of items to messages. Consecutive items of the model are one assistant message, consecutive
-//! results one message of results; [`item_write`](super::content_write) makes the same flat list of them again.
+//! Converts the flat list of items to messages. Consecutive output items form one assistant message, consecutive results
+//! one message of results; [`content_write`](super::content_write) restores the same flat list.
 
 use serde_json::Value;
 use toolgate_model::{
@@ -14,18 +14,18 @@ use super::wire::{
     OutputItem, ReasoningItem,
 };
 
-/// Extras of a message's first text: the fields of the message around it.
+/// The key for a message's unknown fields, in the extras of its first text.
 pub(super) const MESSAGE_FIELDS: &str = "message";
-/// Extras of a message's later texts: their place in it.
+/// The key for a text's index, in the extras of a message's later texts.
 pub(super) const CONTENT_INDEX: &str = "content_index";
-/// An item's id at the host, where a stream had to show another one before it was known.
+/// The host's id for an item, if a stream had to write a generated id before it was known.
 pub(super) const HOST_ID: &str = "host_id";
-/// What only wraps what an item says: other dialects do without.
+/// Item fields that are not content.
 pub(super) const ENVELOPE_FIELDS: [&str; 5] = ["id", "status", MESSAGE_FIELDS, CONTENT_INDEX, HOST_ID];
-/// What kind of seal `encrypted_content` is.
+/// The kind of the seal in `encrypted_content`.
 pub(super) const ENCRYPTED: &str = "encrypted";
 
-/// The messages these items are.
+/// Converts items to messages.
 pub(super) fn messages(items: Vec<Item>) -> Vec<Message> {
     let mut messages = Vec::new();
     for item in items {
@@ -57,7 +57,7 @@ fn push(item: Item, messages: &mut Vec<Message>) {
     }
 }
 
-/// The blocks an item of the model is. (A result is no such item, and is none.)
+/// The blocks of an output item. A result gives none.
 pub(super) fn blocks(item: Item) -> Vec<Block> {
     match item {
         Item::Message(message) => message_blocks(message),
@@ -78,7 +78,7 @@ fn push_blocks(blocks: Vec<Block>, messages: &mut Vec<Message>) {
 
 fn push_result(output: OutputItem, kind: CallKind, messages: &mut Vec<Message>) {
     let mut content = parts(output.output);
-    // An empty output is no content at all.
+    // An empty output is read as no content.
     if matches!(content.as_slice(), [Part::Text(text)] if text.text.is_empty() && text.extras.is_empty()) {
         content.clear();
     }
@@ -103,13 +103,13 @@ fn system(role: SystemRole, message: MessageItem) -> Message {
     })
 }
 
-/// A message of the model: its texts and refusals. One that holds anything else stays in one piece.
+/// The texts and refusals of an assistant message. A message with any other part stays opaque.
 fn message_blocks(mut message: MessageItem) -> Vec<Block> {
     restore_id(&mut message.extra);
     let parts = match message.content {
         Content::Text(text) => {
             let extras = match text_extras(Fields::new(), 0, &message.extra) {
-                // Translations leave empty texts out; here the client put it there.
+                // Marked, so that the writer keeps it: it drops empty texts of translations.
                 none if none.is_empty() && text.is_empty() => Extras::marked(ID, Fields::new()),
                 extras => extras,
             };
@@ -140,7 +140,7 @@ fn message_blocks(mut message: MessageItem) -> Vec<Block> {
     blocks
 }
 
-/// What a text carries beside its words: its own fields and, if it is the first, those of its message.
+/// The extras of a text: its own unknown fields and, for a message's first text, those of the message.
 pub(super) fn text_extras(mut part: Fields, index: usize, message: &Fields) -> Extras {
     part.retain(|_, value| !is_empty_value(value));
     if index > 0 {
@@ -151,12 +151,12 @@ pub(super) fn text_extras(mut part: Fields, index: usize, message: &Fields) -> E
     item_extras(part)
 }
 
-/// The fields of an item, or of the text in one.
+/// The unknown fields of an item or of a text in it.
 fn item_extras(fields: Fields) -> Extras {
     Extras::of(ID, fields).envelope_fields(&ENVELOPE_FIELDS)
 }
 
-/// True for what the API treats as if it were not there.
+/// True for values that the API treats as missing.
 pub(super) fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -166,7 +166,7 @@ pub(super) fn is_empty_value(value: &Value) -> bool {
     }
 }
 
-/// Gives an item the id its host knows it by.
+/// Restores the host's id of an item.
 pub(super) fn restore_id(fields: &mut Fields) {
     if let Some(id) = fields.shift_remove(HOST_ID) {
         fields.insert("id".to_owned(), id);
@@ -195,7 +195,7 @@ fn custom_call(mut item: CustomCallItem) -> ToolCall {
     }
 }
 
-/// Hosts that leave `call_id` out mean the item's id.
+/// The call's id; hosts that omit `call_id` use the item's id.
 pub(super) fn call_id(call_id: Option<String>, extra: &Fields) -> String {
     call_id.or_else(|| extra.get("id")?.as_str().map(str::to_owned)).unwrap_or_default()
 }
@@ -211,13 +211,13 @@ fn reasoning(item: ReasoningItem) -> Reasoning {
     Reasoning { parts, seal, extras }
 }
 
-/// The proof and what else stands beside the thought. Thoughts without a proof are known to the host by their id.
+/// The seal and unknown fields of a reasoning item. Without a seal, the host identifies the item by its id.
 pub(super) fn seal_and_extras(item: ReasoningItem) -> (Option<Seal>, Extras) {
     let mut extra = item.extra;
     let host_id = extra.shift_remove(HOST_ID).and_then(|id| id.as_str().map(str::to_owned));
     let id = host_id.or(item.id);
-    let seal = item.encrypted_content.map(|proof| {
-        Seal::from_token(&proof).unwrap_or_else(|| Seal { id: id.clone(), ..Seal::new(ID, ENCRYPTED, proof) })
+    let seal = item.encrypted_content.map(|data| {
+        Seal::from_token(&data).unwrap_or_else(|| Seal { id: id.clone(), ..Seal::new(ID, ENCRYPTED, data) })
     });
     if seal.is_some() {
         return (seal, item_extras(extra));
@@ -225,7 +225,7 @@ pub(super) fn seal_and_extras(item: ReasoningItem) -> (Option<Seal>, Extras) {
     if let Some(id) = id {
         extra.insert("id".to_owned(), Value::from(id));
     }
-    // Even with no field of its own it is an item of this dialect, and may go back to it.
+    // Marked even without fields: an item of this dialect may be sent back to it.
     (None, Extras::marked(ID, extra).envelope_fields(&ENVELOPE_FIELDS))
 }
 
@@ -271,7 +271,7 @@ fn image(part: ImagePart) -> Part {
 fn file(part: FilePart) -> Part {
     let source = match (part.file_data, part.file_url, part.file_id) {
         (Some(data), _, _) => match Source::from_url(data) {
-            // Bare base64: the file's name tells what it is.
+            // Bare base64: the file name decides the media type.
             Source::Url(data) => {
                 Source::Base64 { media_type: media_type(part.filename.as_deref()).to_owned(), data }
             }
@@ -296,7 +296,7 @@ fn media_type(name: Option<&str>) -> &'static str {
     }
 }
 
-/// A message in one piece, for those this gateway cannot take apart.
+/// A whole message as an opaque block.
 fn opaque_message(message: MessageItem) -> Opaque {
     let content = match message.content {
         Content::Text(text) => Value::from(text),

@@ -1,4 +1,4 @@
-//! From messages to the flat list of items.
+//! Converts messages to the flat list of items.
 
 use serde_json::Value;
 use toolgate_model::pairing::HostIds;
@@ -13,16 +13,16 @@ use super::content_write_parts::{self, ContentSource};
 use super::request_write::Origin;
 use crate::NameMap;
 
-/// Who will read the items.
+/// The recipient of the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recipient {
-    /// A host: it takes back only proofs of its own (T26). Where the request came from decides what may change.
+    /// A host. It accepts only its own seals (T26). The origin of the request decides what may change.
     Host(Origin),
-    /// A client, or our own store: it keeps every proof for us, foreign ones as tokens.
+    /// A client, or the gateway's store. It keeps every seal, foreign ones as tokens.
     Client,
 }
 
-/// The input items that say these messages.
+/// The input items for messages.
 pub(super) fn input(
     messages: &[Message],
     names: &NameMap,
@@ -46,10 +46,12 @@ pub(super) fn input(
             },
             Message::Assistant(message) => writer.assistant(message, |block| ids.call(index, block)),
             Message::ToolResults(results) => {
-                // Clients of this dialect have their items in the order they want.
+                // Items of this dialect keep the client's order.
                 let order = match recipient {
                     Recipient::Host(Origin::Foreign) => ids.results_in_order(index).to_vec(), // T25
-                    Recipient::Host(Origin::Own) | Recipient::Client => (0..results.results.len()).collect(),
+                    Recipient::Host(Origin::Native) | Recipient::Client => {
+                        (0..results.results.len()).collect()
+                    }
                 };
                 for at in order {
                     writer.result(&results.results[at], ids.result(index, at));
@@ -60,8 +62,8 @@ pub(super) fn input(
     writer.items.into_iter().map(Value::Object).collect()
 }
 
-/// The output items that say these blocks: as in an input, and with an id and a status each. They begin at place
-/// `first` of the reply.
+/// The output items for blocks: as in an input, with an id and a status each. `first` is the output index of the first
+/// item.
 pub(super) fn output(blocks: &[Block], reply_id: &str, first: usize, losses: &mut Losses) -> Vec<Value> {
     let mut writer =
         ItemWriter { names: &NameMap::default(), recipient: Recipient::Client, losses, items: Vec::new() };
@@ -73,9 +75,9 @@ pub(super) fn output(blocks: &[Block], reply_id: &str, first: usize, losses: &mu
     items.map(|(index, item)| Value::Object(completed(item, reply_id, first + index))).collect()
 }
 
-/// The id we give the item at this place of a reply: the same whenever the reply is written.
+/// The generated id of the item at an output index, the same each time the reply is written.
 pub(super) fn item_id(prefix: &str, reply_id: &str, index: usize) -> String {
-    /// The API refuses ids of more than 64 characters when they come back.
+    /// The API rejects ids of more than 64 characters in a later request.
     const MAX_KEPT: usize = 48;
     let kept: String = reply_id.strip_prefix("resp_").unwrap_or(reply_id).chars().take(MAX_KEPT).collect();
     format!("{prefix}_{kept}_{index}")
@@ -99,7 +101,7 @@ fn completed(item: Fields, reply_id: &str, index: usize) -> Fields {
     fields
 }
 
-/// A message of a role only this dialect knows was kept in one piece.
+/// The message of a role that only this dialect has, kept as an opaque block.
 fn whole_item(content: &[Part]) -> Option<&Opaque> {
     match content {
         [Part::Opaque(opaque)] if opaque.fields.contains_key("role") => Some(opaque),
@@ -214,7 +216,7 @@ impl ItemWriter<'_> {
     }
 }
 
-/// The item for a call whose arguments are complete.
+/// The item for a complete call.
 pub(super) fn call_item(call: &ToolCall, call_id: &str, names: &NameMap, losses: &mut Losses) -> Fields {
     let mut item = Fields::new();
     let (kind, field) = match call.kind {
@@ -229,19 +231,19 @@ pub(super) fn call_item(call: &ToolCall, call_id: &str, names: &NameMap, losses:
     item
 }
 
-/// A call that was cut inside its arguments says so: agents run calls that are complete (T16).
+/// The status of a call. One with truncated arguments is incomplete, so that agents do not run it (T16).
 pub(super) fn call_status(kind: CallKind, arguments: &str) -> &'static str {
-    let is_cut =
+    let is_truncated =
         kind == CallKind::Function && serde_json::from_str::<serde::de::IgnoredAny>(arguments).is_err();
-    if is_cut { "incomplete" } else { "completed" }
+    if is_truncated { "incomplete" } else { "completed" }
 }
 
-/// A call without arguments has an empty object, never an empty text (T9).
+/// The arguments to write: an empty object instead of an empty string (T9).
 pub(super) fn arguments(kind: CallKind, text: &str) -> &str {
     if kind == CallKind::Function && text.trim().is_empty() { "{}" } else { text }
 }
 
-/// The item for a thought; `None` where the recipient would not take it back.
+/// The item for reasoning; `None` if the recipient does not accept it.
 pub(super) fn reasoning_item(
     reasoning: &Reasoning,
     recipient: Recipient,
@@ -262,7 +264,7 @@ pub(super) fn reasoning_item(
         (None, Recipient::Host(_)) if reasoning.extras.known_to(ID).is_some() => {}
         // T26
         (Some(_) | None, Recipient::Host(_)) => {
-            losses.add("reasoning", "only the host that thought it can take it back");
+            losses.add("reasoning", "a host accepts only its own reasoning");
             return None;
         }
     }
@@ -279,7 +281,7 @@ fn paragraphs(reasoning: &Reasoning, kind: ReasoningKind) -> Value {
     parts.map(|part| Value::Object(paragraph(kind, &part.text))).collect()
 }
 
-/// One paragraph of a thought, as items and events carry it.
+/// A paragraph of reasoning, in items and events.
 pub(super) fn paragraph(kind: ReasoningKind, text: &str) -> Fields {
     let mut fields = Fields::new();
     let tag = match kind {

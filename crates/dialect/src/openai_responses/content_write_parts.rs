@@ -1,23 +1,23 @@
-//! The parts of what is given to the model: texts, pictures, files, sound.
+//! Writes content parts: texts, images, files, audio.
 
 use serde_json::{Value, json};
 use toolgate_model::{Audio, Document, Fields, Image, Losses, Part, Source};
 
 use super::ID;
 
-/// Who gives the content: it decides what an empty one is.
+/// Where content comes from; decides how empty content is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContentSource {
-    /// A user, or whoever instructs.
+    /// A user or system message.
     User,
-    /// A tool, whose empty result is an empty text.
+    /// A tool, whose empty result is an empty string.
     Tool,
 }
 
-/// What marks a failed tool's output, since the API has no field for it (T25).
+/// The prefix of a failed tool's output: the API has no error flag (T25).
 const ERROR_MARK: &str = "[error] ";
 
-/// Content: a string where it is one plain text, else parts.
+/// Writes content: a string if it is one plain text, else parts.
 pub(super) fn content(parts: &[Part], source: ContentSource, losses: &mut Losses) -> Value {
     match parts {
         [Part::Text(text)] if text.extras.known_to(ID).is_none() => {
@@ -29,9 +29,9 @@ pub(super) fn content(parts: &[Part], source: ContentSource, losses: &mut Losses
     }
 }
 
-/// Says in words that a tool failed.
+/// Adds the error prefix to a tool's output.
 pub(super) fn mark_error(output: &mut Value, losses: &mut Losses) {
-    losses.add("messages[].content[].is_error", "seen in words at the start of the tool's output");
+    losses.add("messages[].content[].is_error", "written as a prefix of the tool's output");
     match output {
         Value::String(text) => text.insert_str(0, ERROR_MARK),
         Value::Array(parts) => {
@@ -76,7 +76,7 @@ fn image(image: &Image, losses: &mut Losses) -> Option<Fields> {
             fields.insert("file_id".to_owned(), Value::from(id.as_str()));
         }
         Source::File { .. } | Source::Text(_) => {
-            losses.add("messages[].content[image]", "the host has no such file: send the picture itself");
+            losses.add("messages[].content[image]", "the host has no such file: send the image itself");
             return None;
         }
     }
@@ -90,7 +90,7 @@ fn document(document: &Document, losses: &mut Losses) -> Option<Fields> {
     let extras = document.extras.write(ID, "messages[].content[document]", losses);
     match &document.source {
         Source::Base64 { media_type, data } => {
-            // The API wants a name with the bytes.
+            // The API requires a name with inline data.
             let name = document.name.clone().unwrap_or_else(|| file_name(media_type));
             fields.insert("filename".to_owned(), Value::from(name));
             fields.insert("file_data".to_owned(), Value::from(Source::data_url(media_type, data)));
@@ -106,7 +106,7 @@ fn document(document: &Document, losses: &mut Losses) -> Option<Fields> {
                 .extend(document.name.iter().map(|name| ("filename".to_owned(), Value::from(name.as_str()))));
         }
         Source::Text(text) => {
-            losses.add("messages[].content[document]", "a document of plain text is sent as text");
+            losses.add("messages[].content[document]", "a plain-text document is sent as text");
             return Some(text_part(&match &document.name {
                 Some(name) => format!("{name}\n\n{text}"),
                 None => text.clone(),

@@ -1,4 +1,4 @@
-//! Errors: `{"error":{"message","type","param","code"}}`, and the same inside streams and failed responses.
+//! Errors: `{"error":{"message","type","param","code"}}`, also inside streams and failed responses.
 
 use serde_json::{Value, json};
 use toolgate_model::{ErrorKind, TurnError};
@@ -6,20 +6,20 @@ use toolgate_model::{ErrorKind, TurnError};
 use super::ID;
 use crate::error_extras;
 
-/// How much of a body that is no error of this API is shown.
-const SHOWN_OF_BODY: usize = 200;
+/// How much of an unknown error body is quoted.
+const MAX_QUOTE_CHARS: usize = 200;
 
-/// The body that tells an error, with all that a host of this dialect seen of it.
+/// Writes an error body, with the extra fields of a host of this dialect.
 pub(super) fn write(error: &TurnError) -> Vec<u8> {
     error_extras::add(ID, &error.extras, plain(error))
 }
 
-/// The body with what every dialect can tell.
+/// Writes an error body without extra fields.
 pub(super) fn plain(error: &TurnError) -> Vec<u8> {
     json!({ "error": object(error) }).to_string().into_bytes()
 }
 
-/// The error itself.
+/// The error object.
 pub(super) fn object(error: &TurnError) -> Value {
     json!({
         "message": error.message,
@@ -29,7 +29,7 @@ pub(super) fn object(error: &TurnError) -> Value {
     })
 }
 
-/// The error as a failed response carries it. The API has its own short list of codes there.
+/// The error object of a failed response, where the API allows only a few codes.
 pub(super) fn of_response(error: &TurnError) -> Value {
     let code = error.code.as_deref().unwrap_or(match error.kind {
         ErrorKind::RateLimited => "rate_limit_exceeded",
@@ -49,42 +49,41 @@ pub(super) fn of_response(error: &TurnError) -> Value {
     json!({ "code": code, "message": error.message, "type": type_of(error.kind) })
 }
 
-/// Reads an error answer.
+/// Reads an error response.
 pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
     let json: Option<Value> = serde_json::from_slice(body).ok();
-    let told = json.as_ref().and_then(|body| match body.get("error") {
+    let object = json.as_ref().and_then(|body| match body.get("error") {
         Some(error @ (Value::Object(_) | Value::String(_))) => Some(error),
         _ => body.get("message").or_else(|| body.get("detail")).map(|_| body),
     });
-    if let Some(told) = told {
-        return from_value(told, Some(status));
+    if let Some(object) = object {
+        return from_value(object, Some(status));
     }
-    let shown: String = String::from_utf8_lossy(body).trim().chars().take(SHOWN_OF_BODY).collect();
-    let seen = if shown.is_empty() { "an empty body".to_owned() } else { format!("`{shown}`") };
+    let shown: String = String::from_utf8_lossy(body).trim().chars().take(MAX_QUOTE_CHARS).collect();
+    let quoted = if shown.is_empty() { "an empty body".to_owned() } else { format!("`{shown}`") };
     let mut error = TurnError::new(
         ErrorKind::from_status(status),
         format!(
-            "the host answered with status {status} and {seen}: check its address and that it speaks this API"
+            "the host answered with status {status} and {quoted}: check the upstream's base_url and dialect"
         ),
     );
     keep_status(&mut error, status);
     error
 }
 
-/// Reads the error object; in a stream there is no status.
-pub(super) fn from_value(told: &Value, status: Option<u16>) -> TurnError {
-    let text = |name: &str| told.get(name).and_then(Value::as_str);
-    // T38: some hosts number their codes.
-    let code = told.get("code").and_then(|code| match code {
+/// Reads an error object. In a stream there is no status.
+pub(super) fn from_value(error: &Value, status: Option<u16>) -> TurnError {
+    let text = |name: &str| error.get(name).and_then(Value::as_str);
+    // T38: some hosts send the code as a number.
+    let code = error.get("code").and_then(|code| match code {
         Value::String(code) => Some(code.clone()),
         Value::Number(code) => Some(code.to_string()),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     });
-    let message = text("message").or_else(|| text("detail")).or_else(|| told.as_str());
-    let message = message.filter(|told| !told.is_empty());
+    let message = text("message").or_else(|| text("detail")).or_else(|| error.as_str());
+    let message = message.filter(|message| !message.is_empty());
     let kind = kind_of(text("type").unwrap_or_default(), code.as_deref().unwrap_or_default(), status);
-    let mut error =
-        TurnError::new(kind, message.unwrap_or("the host reports an error and does not say which"));
+    let mut error = TurnError::new(kind, message.unwrap_or("the host reported an error without a message"));
     error.code = code;
     error.param = text("param").map(Box::from);
     if let Some(status) = status {
@@ -118,16 +117,16 @@ fn type_of(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// A telling type decides; a general one leaves it to the status; without either the code decides.
+/// A specific type decides; with a generic one the status decides; without a status the code decides.
 fn kind_of(kind: &str, code: &str, status: Option<u16>) -> ErrorKind {
-    if let Some(known) = telling(kind) {
+    if let Some(known) = specific_kind(kind) {
         return known;
     }
     match (kind, status) {
         (_, Some(status)) => ErrorKind::from_status(status),
         ("invalid_request_error", None) => ErrorKind::InvalidRequest,
         ("server_error" | "api_error" | "internal_error", None) => ErrorKind::Internal,
-        (_, None) => telling(code).unwrap_or(match code {
+        (_, None) => specific_kind(code).unwrap_or(match code {
             "server_error" => ErrorKind::Internal,
             "rate_limit_exceeded" => ErrorKind::RateLimited,
             "model_not_found" => ErrorKind::NotFound,
@@ -143,7 +142,7 @@ fn kind_of(kind: &str, code: &str, status: Option<u16>) -> ErrorKind {
     }
 }
 
-fn telling(kind: &str) -> Option<ErrorKind> {
+fn specific_kind(kind: &str) -> Option<ErrorKind> {
     Some(match kind {
         "authentication_error" => ErrorKind::Authentication,
         "insufficient_quota" | "billing_error" => ErrorKind::Billing,

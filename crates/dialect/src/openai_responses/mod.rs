@@ -1,4 +1,4 @@
-//! OpenAI's Responses API, towards clients and towards hosts.
+//! OpenAI's Responses API.
 
 mod content_read;
 mod content_write;
@@ -30,14 +30,14 @@ use crate::{
     WrittenRequest, error_extras,
 };
 
-/// Its name.
+/// The dialect's name.
 pub const ID: DialectId = DialectId { name: "openai-responses", provider: "openai" };
 
-/// The Responses API in both roles.
+/// OpenAI's Responses API.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenaiResponses;
 
-/// The one value there is.
+/// The dialect, in both roles.
 pub static DIALECT: OpenaiResponses = OpenaiResponses;
 
 impl ClientDialect for OpenaiResponses {

@@ -1,4 +1,4 @@
-//! Reads a whole response, and the parts of one that streams share.
+//! Reads a whole response, and what whole responses share with streams.
 
 use serde_json::{Value, json};
 use toolgate_model::{
@@ -20,7 +20,7 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     }
     if body.output.is_none() {
         return Err(TurnError::upstream(
-            "the host's answer has no `output`: check that its address is the one of a Responses API",
+            "the host's response has no `output`: check the upstream's base_url and dialect",
         ));
     }
     let (head, tail) = split(body);
@@ -34,32 +34,32 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     Ok(Translated { value: Reply { head, blocks, finish }, losses: Losses::default() })
 }
 
-/// The error of a response that failed.
+/// The error of a failed response.
 pub(super) fn failure(body: &ResponseBody) -> Option<TurnError> {
     let failed = body.status.as_deref() == Some("failed") || body.output.is_none();
     match &body.error {
         Some(error) if failed => Some(error::from_value(error, None)),
         None if body.status.as_deref() == Some("failed") => Some(TurnError::new(
             ErrorKind::Upstream,
-            "the host says that the response failed and not why: try again",
+            "the host reported a failed response without an error: try again",
         )),
         Some(_) | None => None,
     }
 }
 
-/// What a response ends with.
+/// The parts of a response that are known at its end.
 pub(super) struct ReplyTail {
-    /// What was seen.
+    /// The output items.
     pub(super) items: Vec<Item>,
-    /// How it ended.
+    /// `status`.
     pub(super) status: Option<String>,
-    /// Why, if it is incomplete.
+    /// The reason if the status is `incomplete`.
     pub(super) reason: Option<String>,
-    /// What it cost.
+    /// Token counts.
     pub(super) usage: Option<Usage>,
 }
 
-/// Parts what is known at the start of a response from what is known at its end.
+/// Splits a response into what is known at its start and at its end.
 pub(super) fn split(body: ResponseBody) -> (ReplyHead, ReplyTail) {
     let mut extra = body.extra;
     extra.retain(|_, value| !content_read::is_empty_value(value));
@@ -68,7 +68,7 @@ pub(super) fn split(body: ResponseBody) -> (ReplyHead, ReplyTail) {
         id: body.id.map(Into::into),
         model: body.model.map(Into::into),
         created: body.created_at.and_then(|at| at.as_u64().or_else(|| whole_seconds(at.as_f64()?))),
-        // It repeats what the request asked for.
+        // The unknown fields repeat the request's settings.
         extras: Extras::marked(ID, extra).all_envelope_fields(),
     };
     let tail = ReplyTail {
@@ -80,30 +80,30 @@ pub(super) fn split(body: ResponseBody) -> (ReplyHead, ReplyTail) {
     (head, tail)
 }
 
-/// Some hosts date their replies in fractions of a second.
+/// Some hosts send fractions of a second.
 fn whole_seconds(at: f64) -> Option<u64> {
     format!("{:.0}", at.trunc()).parse().ok()
 }
 
-/// What kinds of blocks were seen: they decide between reasons that the API does not tell apart.
+/// Which kinds of blocks a reply contains. They decide between stop reasons that the API does not distinguish.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SeenBlocks {
-    called: bool,
-    refused: bool,
+    call: bool,
+    refusal: bool,
 }
 
 impl SeenBlocks {
-    /// Takes note of a block.
+    /// Records the kind of a block.
     pub(super) fn add(&mut self, block: &Block) {
         match block {
-            Block::ToolCall(_) => self.called = true,
-            Block::Refusal(_) => self.refused = true,
+            Block::ToolCall(_) => self.call = true,
+            Block::Refusal(_) => self.refusal = true,
             Block::Text(_) | Block::Reasoning(_) | Block::Opaque(_) => {}
         }
     }
 }
 
-/// Why a response ended.
+/// Reads why a response ended.
 pub(super) fn finish(
     status: Option<String>,
     reason: Option<String>,
@@ -114,21 +114,21 @@ pub(super) fn finish(
         (Some("incomplete"), Some("max_output_tokens")) => StopReason::MaxTokens,
         (Some("incomplete"), Some("content_filter")) => StopReason::ContentFilter,
         (Some("incomplete"), reason) => StopReason::Other(reason.unwrap_or("incomplete").to_owned()),
-        (Some("completed" | "complete") | None, _) if seen.called => StopReason::ToolUse,
-        (Some("completed" | "complete") | None, _) if seen.refused => StopReason::Refusal,
+        (Some("completed" | "complete") | None, _) if seen.call => StopReason::ToolUse,
+        (Some("completed" | "complete") | None, _) if seen.refusal => StopReason::Refusal,
         (Some("completed" | "complete") | None, _) => StopReason::EndTurn,
         (Some(other), _) => StopReason::Other(other.to_owned()),
     };
     let mut extras = Fields::new();
-    let told = status_of(&stop);
-    if let Some(status) = status.filter(|status| (status.as_str(), reason.as_deref()) != told) {
+    let written = status_of(&stop);
+    if let Some(status) = status.filter(|status| (status.as_str(), reason.as_deref()) != written) {
         extras.insert("status".to_owned(), Value::from(status));
         extras.extend(reason.map(|reason| ("incomplete_details".to_owned(), json!({ "reason": reason }))));
     }
     Finish { stop, stop_sequence: None, usage, extras: Extras::of(ID, extras) }
 }
 
-/// The status, and the reason of an incomplete one.
+/// The status, and the reason if it is incomplete.
 pub(super) fn status_of(stop: &StopReason) -> (&str, Option<&str>) {
     match stop {
         StopReason::MaxTokens | StopReason::ContextWindow => ("incomplete", Some("max_output_tokens")),

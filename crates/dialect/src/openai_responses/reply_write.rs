@@ -1,4 +1,4 @@
-//! Writes whole responses, and the response objects that streams carry.
+//! Writes whole responses, and the response objects in streams.
 
 use serde_json::{Value, json};
 use toolgate_model::{
@@ -14,17 +14,17 @@ use super::request_write::{self, Origin};
 use super::usage;
 use crate::{NameMap, ReplyContext};
 
-/// Writes a reply in one piece.
+/// Writes a whole reply.
 pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
     let mut losses = Losses::default();
     let id = reply_id(&reply.head, context);
-    let mut response = begun(&reply.head, context, &mut losses);
+    let mut response = in_progress(&reply.head, context, &mut losses);
     let output = content_write::output(&reply.blocks, &id, 0, &mut losses);
     finished(&mut response, &reply.finish, output, &mut losses);
     Translated { value: Value::Object(response).to_string().into_bytes(), losses }
 }
 
-/// The reply's id: the host's where it is one of this API, else ours.
+/// The reply's id: the host's if it is an id of this API, else a generated one.
 pub(super) fn reply_id(head: &ReplyHead, context: &ReplyContext) -> String {
     let own = head.extras.known_to(ID).is_some();
     let kept =
@@ -32,8 +32,8 @@ pub(super) fn reply_id(head: &ReplyHead, context: &ReplyContext) -> String {
     kept.unwrap_or(&context.fallback_id).to_owned()
 }
 
-/// The response before anything is seen.
-pub(super) fn begun(head: &ReplyHead, context: &ReplyContext, losses: &mut Losses) -> Fields {
+/// The response without output.
+pub(super) fn in_progress(head: &ReplyHead, context: &ReplyContext, losses: &mut Losses) -> Fields {
     let model = head.model.as_ref().unwrap_or(&context.request.model);
     let mut response = Fields::new();
     response.insert("id".to_owned(), Value::from(reply_id(head, context)));
@@ -45,7 +45,7 @@ pub(super) fn begun(head: &ReplyHead, context: &ReplyContext, losses: &mut Losse
     response.insert("model".to_owned(), Value::from(model.as_str()));
     response.insert("output".to_owned(), Value::Array(Vec::new()));
     response.insert("usage".to_owned(), Value::Null);
-    // What every response has, where neither the host nor the request says more.
+    // Required fields; the host's or the request's values replace these.
     response.insert("instructions".to_owned(), Value::Null);
     response.insert("metadata".to_owned(), json!({}));
     response.insert("tools".to_owned(), Value::Array(Vec::new()));
@@ -58,10 +58,10 @@ pub(super) fn begun(head: &ReplyHead, context: &ReplyContext, losses: &mut Losse
     response
 }
 
-/// Completes a response.
+/// Adds output, status and usage to a response.
 pub(super) fn finished(response: &mut Fields, finish: &Finish, output: Vec<Value>, losses: &mut Losses) {
     let (status, reason) = match status_of(&finish.stop) {
-        // Without a part that says no, a refusal would look like an answer.
+        // A refusal without a refusal part would look like an answer.
         _ if finish.stop == StopReason::Refusal && !output.iter().any(has_refusal) => {
             ("incomplete", Some("content_filter"))
         }
@@ -86,9 +86,9 @@ fn has_refusal(item: &Value) -> bool {
     parts.is_some_and(|parts| parts.iter().any(|part| part["type"] == "refusal"))
 }
 
-/// The fields of a request that the API repeats in its response.
+/// The request fields that the API repeats in its response.
 fn echo(request: &TurnRequest) -> Fields {
-    /// Fields that only this dialect knows, and that come back as they were sent.
+    /// Fields of this dialect that are repeated unchanged.
     const REPEATED: [&str; 10] = [
         "background",
         "max_tool_calls",
@@ -101,12 +101,12 @@ fn echo(request: &TurnRequest) -> Fields {
         "top_logprobs",
         "truncation",
     ];
-    // What cannot be repeated was reported when the request was read or sent.
+    // Losses were reported when the request was read or sent.
     let losses = &mut Losses::default();
     let names = NameMap::default();
     let tools = request_write::tools(&request.tools, &names, Origin::of(request), losses);
     let reasoning =
-        request.reasoning.as_ref().and_then(|asked| request_write::reasoning(asked, Origin::Own, losses));
+        request.reasoning.as_ref().and_then(|asked| request_write::reasoning(asked, Origin::Native, losses));
     let effort = reasoning.as_ref().and_then(|asked| asked.get("effort")).cloned();
     let summary = reasoning.as_ref().and_then(|asked| asked.get("summary")).cloned();
     let own = request.extras.known_to(ID);
@@ -128,7 +128,7 @@ fn echo(request: &TurnRequest) -> Fields {
         "metadata": {},
     });
     let Value::Object(mut fields) = value else { return Fields::new() };
-    // Asked for by its id or as an object; answered as an object.
+    // An id or an object in the request; an object in the response.
     if let Some(conversation) = own.and_then(|own| own.get("conversation")) {
         let by_id = conversation.as_str().map(|id| json!({ "id": id }));
         fields.insert("conversation".to_owned(), by_id.unwrap_or_else(|| conversation.clone()));

@@ -49,12 +49,12 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     request.previous = body.previous_response_id.map(Into::into);
     request.retention = body.store.map(|store| if store { Retention::Keep } else { Retention::Discard });
 
-    // Marked even when empty: an absent `store` or `strict` means another thing here than elsewhere.
+    // Marked even without fields: an absent `store` or `strict` has a different default in other dialects.
     request.extras = Extras::marked(ID, extra);
     Ok(Translated { value: request, losses: Losses::default() })
 }
 
-/// True where every call must be in the request itself, and not in what the host has stored or folded away.
+/// True if every call is in the request itself, not in a stored or compacted conversation.
 pub(super) fn is_self_contained(request: &TurnRequest) -> bool {
     let refers = |block: &Block| match block {
         Block::Opaque(opaque) => ["item_reference", "compaction", "program"].contains(&opaque.kind.as_str()),
@@ -243,7 +243,7 @@ fn choice(body: ChoiceBody) -> Result<Choice, TurnError> {
     })
 }
 
-/// The answer's shape. What else stands in `text` goes among the extra fields under that name.
+/// The output format. Other fields of `text` go to the unknown fields, under `text`.
 fn output_format(body: TextBody, extra: &mut Fields) -> OutputFormat {
     let mut rest = body.extra;
     let format = match body.format {

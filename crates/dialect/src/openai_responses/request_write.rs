@@ -14,31 +14,31 @@ use crate::names::{NameRules, host_names};
 use crate::tool_schema::for_host;
 use crate::{NameMap, WrittenRequest};
 
-/// Call ids: at most 64 characters of any kind (T23).
+/// The call ids that the API accepts (T23).
 pub(super) const CALL_IDS: IdRules = IdRules { max_len: 64, allowed: |_| true };
-/// Tool names (T24).
+/// The tool names that the API accepts (T24).
 const TOOL_NAMES: NameRules = NameRules {
     max_len: 64,
     allowed: |character| character.is_ascii_alphanumeric() || character == '_' || character == '-',
 };
-/// The API refuses a smaller `max_output_tokens`.
+/// The smallest `max_output_tokens` that the API accepts.
 const MIN_OUTPUT_TOKENS: u64 = 16;
-/// Makes the host send its proof with each thought.
-const INCLUDE_PROOF: &str = "reasoning.encrypted_content";
+/// Makes the host send the seal of each reasoning item.
+const INCLUDE_SEAL: &str = "reasoning.encrypted_content";
 
-/// Whether a request came in this dialect: then what it left out stays out.
+/// Whether a request was read in this dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// It did.
-    Own,
-    /// It is a translation, and must say what is the default elsewhere.
+    /// It was: absent fields stay absent.
+    Native,
+    /// It was not: defaults of other dialects must be written out.
     Foreign,
 }
 
 impl Origin {
-    /// Where the request came from.
+    /// The origin of the request.
     pub(super) fn of(request: &TurnRequest) -> Self {
-        if request.extras.known_to(ID).is_some() { Self::Own } else { Self::Foreign }
+        if request.extras.known_to(ID).is_some() { Self::Native } else { Self::Foreign }
     }
 }
 
@@ -71,13 +71,13 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
         store: match (request.retention, origin) {
             (Some(Retention::Keep), _) => Some(true),
             (Some(Retention::Discard), _) | (None, Origin::Foreign) => Some(false),
-            (None, Origin::Own) => None,
+            (None, Origin::Native) => None,
         },
         include: include(request, origin),
         extra,
     };
     let body = serde_json::to_vec(&body).map_err(|error| {
-        TurnError::invalid("the request cannot be written as JSON: send valid JSON values").caused_by(error)
+        TurnError::invalid("serializing the request failed: send valid JSON values").caused_by(error)
     })?;
     Ok(WrittenRequest { body, losses, names })
 }
@@ -118,17 +118,17 @@ struct RequestBody<'a> {
     extra: Fields,
 }
 
-/// A tool as the API wants it.
+/// A tool to write.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ToolBody<'a> {
     /// A function or custom tool.
-    Ours {
+    Client {
         /// `function` or `custom`.
         r#type: &'static str,
-        /// What calls name.
+        /// The name used in calls.
         name: &'a str,
-        /// For the model.
+        /// The description for the model.
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<&'a str>,
         /// A function's schema, byte for byte (T37).
@@ -144,7 +144,7 @@ pub(super) enum ToolBody<'a> {
         #[serde(flatten)]
         extra: Fields,
     },
-    /// One of the provider's own.
+    /// A tool that the provider runs.
     Provider(&'a Fields),
 }
 
@@ -189,7 +189,7 @@ fn sampling<'a>(
     (temperature.as_ref(), top_p.as_ref())
 }
 
-/// What stands above the conversation, as one text.
+/// The system prompt as one text.
 pub(super) fn instructions(system: &[Part], losses: &mut Losses) -> Option<String> {
     let mut texts = Vec::new();
     for part in system {
@@ -206,7 +206,7 @@ pub(super) fn instructions(system: &[Part], losses: &mut Losses) -> Option<Strin
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// The tools on offer.
+/// Writes the offered tools.
 pub(super) fn tools<'a>(
     tools: &'a [Tool],
     names: &'a NameMap,
@@ -216,20 +216,20 @@ pub(super) fn tools<'a>(
     let mut bodies = Vec::new();
     for tool in tools {
         match tool {
-            Tool::Function(tool) => bodies.push(ToolBody::Ours {
+            Tool::Function(tool) => bodies.push(ToolBody::Client {
                 r#type: "function",
                 name: names.to_host(tool.name.as_str()),
                 description: tool.description.as_deref(),
                 parameters: match origin {
-                    Origin::Own => tool.schema.clone(),
+                    Origin::Native => tool.schema.clone(),
                     Origin::Foreign => Some(for_host(tool.name.as_str(), tool.schema.as_ref(), losses)),
                 },
-                // Absent means strict here and lenient elsewhere.
+                // Absent means strict here and not strict in other dialects.
                 strict: tool.strict.or((origin == Origin::Foreign).then_some(false)),
                 format: None,
                 extra: tool.extras.write(ID, "tools[]", losses),
             }),
-            Tool::Custom(tool) => bodies.push(ToolBody::Ours {
+            Tool::Custom(tool) => bodies.push(ToolBody::Client {
                 r#type: "custom",
                 name: names.to_host(tool.name.as_str()),
                 description: tool.description.as_deref(),
@@ -244,7 +244,7 @@ pub(super) fn tools<'a>(
     bodies
 }
 
-/// A grammar stands flat here: `{"type":"grammar","grammar":{…}}` becomes `{"type":"grammar",…}`.
+/// Flattens a grammar: `{"type":"grammar","grammar":{…}}` becomes `{"type":"grammar",…}`.
 fn flat_grammar(format: &JsonText) -> JsonText {
     let Value::Object(mut fields) = format.to_value() else { return format.clone() };
     let Some(Value::Object(grammar)) = fields.shift_remove("grammar") else { return format.clone() };
@@ -252,7 +252,7 @@ fn flat_grammar(format: &JsonText) -> JsonText {
     JsonText::from_value(&Value::Object(fields))
 }
 
-/// How the model is to use the tools.
+/// Writes `tool_choice`.
 pub(super) fn choice(choice: &ToolChoice, names: &NameMap, losses: &mut Losses) -> Option<Value> {
     choice.extras.write(ID, "tool_choice", losses);
     Some(match choice.choice.as_ref()? {
@@ -272,14 +272,14 @@ pub(super) fn choice(choice: &ToolChoice, names: &NameMap, losses: &mut Losses) 
 
 fn max_output(wanted: Option<u64>, origin: Origin, losses: &mut Losses) -> Option<u64> {
     let wanted = wanted?;
-    if origin == Origin::Own || wanted >= MIN_OUTPUT_TOKENS {
+    if origin == Origin::Native || wanted >= MIN_OUTPUT_TOKENS {
         return Some(wanted);
     }
-    losses.add("max_tokens", format!("raised to {MIN_OUTPUT_TOKENS}, the least this API accepts"));
+    losses.add("max_tokens", format!("raised to {MIN_OUTPUT_TOKENS}, the minimum of this API"));
     Some(MIN_OUTPUT_TOKENS)
 }
 
-/// How much to think. A budget of tokens becomes an effort.
+/// Writes `reasoning`. A token budget becomes an effort.
 pub(super) fn reasoning(asked: &ReasoningRequest, origin: Origin, losses: &mut Losses) -> Option<Fields> {
     /// Up to this budget the effort is low, up to the next medium.
     const LOW_BUDGET: u64 = 4_096;
@@ -293,7 +293,7 @@ pub(super) fn reasoning(asked: &ReasoningRequest, origin: Origin, losses: &mut L
         (Some("max"), _) if origin == Origin::Foreign => Some("xhigh"),
         (Some(effort), _) => Some(effort),
         (None, Some(budget)) => {
-            losses.add("thinking.budget_tokens", "told as an effort");
+            losses.add("thinking.budget_tokens", "written as an effort");
             Some(match *budget {
                 0..=LOW_BUDGET => "low",
                 budget if budget <= MEDIUM_BUDGET => "medium",
@@ -303,14 +303,14 @@ pub(super) fn reasoning(asked: &ReasoningRequest, origin: Origin, losses: &mut L
         (None, None) => None,
     };
     fields.extend(effort.map(|effort| ("effort".to_owned(), Value::from(effort))));
-    // Who asked for thinking elsewhere expects to read it.
+    // Clients of other dialects that enable reasoning expect its text.
     let summary = summary.as_deref().or(mode.is_some().then_some("auto"));
     fields.extend(summary.map(|summary| ("summary".to_owned(), Value::from(summary))));
     fields.extend(extras.write(ID, "reasoning", losses));
-    (!fields.is_empty() || origin == Origin::Own).then_some(fields)
+    (!fields.is_empty() || origin == Origin::Native).then_some(fields)
 }
 
-/// What shape the answer takes.
+/// Writes `text`.
 fn text<'a>(output: &'a OutputFormat, own: Option<Value>, losses: &mut Losses) -> Option<TextBody<'a>> {
     let extra = match own {
         Some(Value::Object(fields)) => fields,
@@ -328,7 +328,7 @@ fn text<'a>(output: &'a OutputFormat, own: Option<Value>, losses: &mut Losses) -
         OutputFormat::Text => None,
         OutputFormat::JsonObject => Some(empty("json_object")),
         OutputFormat::JsonSchema(format) => Some(FormatBody {
-            // The API wants a name.
+            // The API requires a name.
             name: Some(format.name.as_deref().unwrap_or("answer")),
             description: format.description.as_deref(),
             schema: Some(&format.schema),
@@ -340,7 +340,7 @@ fn text<'a>(output: &'a OutputFormat, own: Option<Value>, losses: &mut Losses) -
     (format.is_some() || !extra.is_empty()).then_some(TextBody { format, extra })
 }
 
-/// `text` as responses repeat it.
+/// `text` as it is repeated in responses.
 pub(super) fn text_echo(output: &OutputFormat, own: Option<Value>) -> Value {
     let body = text(output, own, &mut Losses::default());
     let mut fields = match body.map(serde_json::to_value) {
@@ -351,10 +351,10 @@ pub(super) fn text_echo(output: &OutputFormat, own: Option<Value>) -> Value {
     Value::Object(fields)
 }
 
-/// A translation keeps nothing at the host, so its thoughts must come with their proofs.
+/// Requests seals for translated requests: the host stores nothing, so reasoning must be sent back with its seal.
 fn include(request: &TurnRequest, origin: Origin) -> Option<Value> {
     let thinks = request.reasoning.as_ref().is_some_and(|asked| {
         asked.mode.as_deref() != Some("disabled") && asked.effort.as_deref() != Some("none")
     });
-    (origin == Origin::Foreign && thinks).then(|| json!([INCLUDE_PROOF]))
+    (origin == Origin::Foreign && thinks).then(|| json!([INCLUDE_SEAL]))
 }

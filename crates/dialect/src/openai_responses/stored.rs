@@ -1,4 +1,4 @@
-//! Stored conversations: a JSON array of input items, put before the request that continues it.
+//! Stored conversations: a JSON array of input items, prepended to the request that continues it.
 
 use toolgate_model::pairing::{self, host_ids};
 use toolgate_model::{AssistantMessage, ErrorKind, Extras, Losses, Message, Reply, TurnError, TurnRequest};
@@ -9,20 +9,20 @@ use super::request_write::CALL_IDS;
 use super::wire::{self, Item};
 use crate::NameMap;
 
-/// The conversation after this reply.
+/// The conversation including this reply.
 pub(super) fn remember(request: &TurnRequest, reply: &Reply) -> Option<String> {
     let mut messages = request.messages.clone();
     if !reply.blocks.is_empty() {
         append(&mut messages, vec![assistant(reply)]);
     }
     let ids = host_ids(&messages, &CALL_IDS);
-    // What this dialect has no word for was reported when the reply was written.
+    // Losses were reported when the reply was written.
     let losses = &mut Losses::default();
     let items = content_write::input(&messages, &NameMap::default(), &ids, Recipient::Client, losses);
     serde_json::to_string(&items).ok()
 }
 
-/// Puts a stored conversation before the request's own messages.
+/// Prepends a stored conversation to the request's messages.
 pub(super) fn recall(request: &mut TurnRequest, stored: &str) -> Result<(), TurnError> {
     let stored: Vec<Item> = wire::read(stored.as_bytes()).map_err(|error| {
         TurnError::new(
@@ -33,7 +33,7 @@ pub(super) fn recall(request: &mut TurnRequest, stored: &str) -> Result<(), Turn
     })?;
     let mut messages = content_read::messages(stored);
     append(&mut messages, std::mem::take(&mut request.messages));
-    // Only now every call is here; a result without one becomes text of the user, which loses nothing.
+    // Every call is present only now. A result without a call becomes user text, which loses nothing.
     pairing::repair(&mut messages, &mut Losses::default());
     request.messages = messages;
     request.previous = None;
@@ -44,7 +44,7 @@ fn assistant(reply: &Reply) -> Message {
     Message::Assistant(AssistantMessage { content: reply.blocks.clone(), extras: Extras::NONE })
 }
 
-/// Joins two conversations; what the model or its tools went on saying is one message, as when read at once.
+/// Joins two conversations. Adjacent assistant messages and adjacent results merge, as when read from one request.
 fn append(messages: &mut Vec<Message>, more: Vec<Message>) {
     let mut more = more.into_iter();
     if let Some(first) = more.next() {

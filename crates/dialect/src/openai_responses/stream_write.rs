@@ -1,8 +1,8 @@
-//! Writes a reply as it comes, with every event the official accumulators need, in their order.
+//! Writes a stream, with every event that the official SDKs need, in their order.
 //!
-//! An item's id must be shown when it opens, before the host's own id for it is known. So items get ids of ours, and
-//! the host's goes along as `host_id` once it is known; a sealed thought, which its host takes back only under its own
-//! id, carries that id inside its proof.
+//! An item's id must be written when it opens, before the host's id is known. So items get generated ids, and the host's
+//! id follows as `host_id`. A sealed reasoning item, which its host accepts only under its own id, carries that id inside
+//! its seal.
 
 use serde_json::{Value, json};
 use toolgate_model::{
@@ -38,7 +38,7 @@ enum Phase {
     Over,
 }
 
-/// The item that is being written.
+/// The open item.
 struct OpenItem {
     id: String,
     block: OpenBlock,
@@ -74,7 +74,7 @@ impl ReplyWriter for StreamWriter {
             TurnEvent::Started(head) => self.started(&head, out),
             TurnEvent::BlockStarted(start) => self.block_started(start, out),
             TurnEvent::BlockFinished(end) => self.block_finished(&end, out),
-            // The API tells usage only at the end.
+            // The API reports usage only at the end.
             TurnEvent::Usage(_) => {}
             TurnEvent::Finished(finish) => self.finished(&finish, out),
         }
@@ -115,7 +115,7 @@ impl StreamWriter {
     fn started(&mut self, head: &ReplyHead, out: &mut Vec<u8>) {
         self.phase = Phase::Running;
         self.reply_id = reply_write::reply_id(head, &self.context);
-        self.response = reply_write::begun(head, &self.context, &mut self.losses);
+        self.response = reply_write::in_progress(head, &self.context, &mut self.losses);
         self.events.response("response.created", self.response.clone(), out);
         self.events.response("response.in_progress", self.response.clone(), out);
     }
@@ -220,9 +220,9 @@ impl StreamWriter {
                         out,
                     );
                 }
-                self.events.grow_paragraph(EventPosition { index, id, part: 0 }, text, parts, out);
+                self.events.append_to_paragraph(EventPosition { index, id, part: 0 }, text, parts, out);
             }
-            // The grammar rules every other pair out.
+            // The grammar allows no other pair.
             (_, Delta::Text(_) | Delta::Arguments(_) | Delta::Paragraph(_)) => {}
         }
     }
@@ -283,7 +283,7 @@ impl StreamWriter {
         item
     }
 
-    /// The item of one text, complete.
+    /// The complete message item for one text.
     fn message(&mut self, block: toolgate_model::Block) -> Fields {
         let mut items = content_write::output(&[block], &self.reply_id, self.output.len(), &mut self.losses);
         match items.pop() {
@@ -329,7 +329,7 @@ impl StreamWriter {
         };
         let all = content_write::arguments(call.kind, &call.arguments);
         if all != call.arguments {
-            // T9: clients add the deltas up.
+            // T9: clients concatenate the deltas.
             self.events.delta(DeltaFrame::new(delta, position, all), out);
         }
         let status = content_write::call_status(call.kind, all);
@@ -353,7 +353,7 @@ impl StreamWriter {
     }
 }
 
-/// A part of a message's content that holds text.
+/// A text part of a message.
 fn text_part(text: &str, extras: &Fields) -> Value {
     let mut part = Fields::new();
     part.insert("type".to_owned(), Value::from("output_text"));

@@ -1,4 +1,4 @@
-//! The frames of a written stream: each with its name, its number and where in the reply it belongs.
+//! Writes single events, each with its name, sequence number and position in the reply.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use toolgate_model::{Fields, ReasoningKind, ReasoningPart};
 
 use super::content_write::paragraph;
 
-/// Where an event belongs.
+/// The position of an event in the reply.
 #[derive(Clone, Copy)]
 pub(super) struct EventPosition<'a> {
     /// `output_index`.
@@ -17,7 +17,7 @@ pub(super) struct EventPosition<'a> {
     pub(super) part: usize,
 }
 
-/// More of something: the frame there is most of.
+/// A delta event, the most frequent one.
 #[derive(Serialize)]
 pub(super) struct DeltaFrame<'a> {
     r#type: &'static str,
@@ -34,7 +34,7 @@ pub(super) struct DeltaFrame<'a> {
 }
 
 impl<'a> DeltaFrame<'a> {
-    /// More of what the event's kind says.
+    /// A delta event of this type.
     pub(super) fn new(kind: &'static str, position: EventPosition<'a>, delta: &'a str) -> Self {
         Self {
             r#type: kind,
@@ -48,39 +48,39 @@ impl<'a> DeltaFrame<'a> {
         }
     }
 
-    /// In this part of the content.
+    /// Sets `content_index`.
     pub(super) fn content(mut self, index: usize) -> Self {
         self.content_index = Some(index);
         self
     }
 
-    /// In this paragraph of the summary.
+    /// Sets `summary_index`.
     fn summary(mut self, index: usize) -> Self {
         self.summary_index = Some(index);
         self
     }
 
-    /// Texts must have the field.
+    /// Adds `logprobs`, which text deltas require.
     pub(super) fn logprobs(mut self) -> Self {
         self.logprobs = Some([]);
         self
     }
 }
 
-/// Writes numbered frames.
+/// Writes numbered events.
 #[derive(Default)]
 pub(super) struct EventWriter {
     sequence: u64,
 }
 
 impl EventWriter {
-    /// More of something.
+    /// Writes a delta event.
     pub(super) fn delta(&mut self, mut frame: DeltaFrame<'_>, out: &mut Vec<u8>) {
         frame.sequence_number = self.next();
         write_frame(frame.r#type, &frame, out);
     }
 
-    /// An event with these fields.
+    /// Writes an event with these fields.
     pub(super) fn write(&mut self, kind: &str, fields: Fields, out: &mut Vec<u8>) {
         let mut event = Fields::new();
         event.insert("type".to_owned(), Value::from(kind));
@@ -89,14 +89,14 @@ impl EventWriter {
         write_frame(kind, &event, out);
     }
 
-    /// The response as it stands.
+    /// Writes an event with the response.
     pub(super) fn response(&mut self, kind: &str, response: Fields, out: &mut Vec<u8>) {
         let mut event = Fields::new();
         event.insert("response".to_owned(), Value::Object(response));
         self.write(kind, event, out);
     }
 
-    /// An item opens or is complete.
+    /// Writes an event with an item.
     pub(super) fn item(&mut self, kind: &str, index: usize, item: Value, out: &mut Vec<u8>) {
         let mut event = Fields::new();
         event.insert("output_index".to_owned(), Value::from(index));
@@ -104,7 +104,7 @@ impl EventWriter {
         self.write(kind, event, out);
     }
 
-    /// Something about an item as a whole.
+    /// Writes an event about a whole item.
     pub(super) fn whole_item(
         &mut self,
         kind: &str,
@@ -119,7 +119,7 @@ impl EventWriter {
         self.write(kind, event, out);
     }
 
-    /// Something about a part of an item's content.
+    /// Writes an event about a content part.
     pub(super) fn content(
         &mut self,
         kind: &str,
@@ -133,14 +133,14 @@ impl EventWriter {
         self.whole_item(kind, position, event, out);
     }
 
-    /// A part of an item's content opens or is complete.
+    /// Writes an event with a content part.
     pub(super) fn part(&mut self, kind: &str, position: EventPosition<'_>, part: Value, out: &mut Vec<u8>) {
         let mut event = Fields::new();
         event.insert("part".to_owned(), part);
         self.content(kind, position, event, out);
     }
 
-    /// A text's note: a citation.
+    /// Writes an annotation of a text, such as a citation.
     pub(super) fn annotation(
         &mut self,
         position: EventPosition<'_>,
@@ -154,7 +154,7 @@ impl EventWriter {
         self.content("response.output_text.annotation.added", position, event, out);
     }
 
-    /// A paragraph of a thought begins.
+    /// Starts a reasoning paragraph.
     pub(super) fn start_paragraph(
         &mut self,
         position: EventPosition<'_>,
@@ -174,8 +174,8 @@ impl EventWriter {
         }
     }
 
-    /// The last paragraph grows.
-    pub(super) fn grow_paragraph(
+    /// Appends to the last paragraph.
+    pub(super) fn append_to_paragraph(
         &mut self,
         position: EventPosition<'_>,
         text: &str,
@@ -196,7 +196,7 @@ impl EventWriter {
         self.delta(frame, out);
     }
 
-    /// The last paragraph, if there is one, is complete.
+    /// Ends the last paragraph, if there is one.
     pub(super) fn end_paragraph(
         &mut self,
         position: EventPosition<'_>,
@@ -237,13 +237,13 @@ fn summary_event(position: EventPosition<'_>, name: &str, value: Value) -> Field
     event
 }
 
-/// The last paragraph's place among those of its kind.
+/// The last paragraph's index among those of its kind.
 fn index_in_kind(parts: &[ReasoningPart]) -> usize {
     let Some(last) = parts.last() else { return 0 };
     parts.iter().filter(|part| part.kind == last.kind).count() - 1
 }
 
-/// JSON has no line breaks outside its strings and escapes them inside, so it is always one data line.
+/// Writes one frame. Serialized JSON contains no line breaks.
 fn write_frame(kind: &str, event: &impl Serialize, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(b"event: ");
@@ -251,7 +251,7 @@ fn write_frame(kind: &str, event: &impl Serialize, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\ndata: ");
     match serde_json::to_writer(&mut *out, event) {
         Ok(()) => out.extend_from_slice(b"\n\n"),
-        // Only a writer that fails or a map key that is no text could bring us here, and there are none.
+        // Cannot happen: writing to a vector does not fail, and keys are strings.
         Err(_) => out.truncate(start),
     }
 }

@@ -1,4 +1,4 @@
-//! Token counts. The API counts cached tokens inside its input figure; the model counts them apart.
+//! Token counts. The API includes cached tokens in `input_tokens`; the model counts them separately.
 
 use serde_json::{Value, json};
 use toolgate_model::{Extras, Fields, Losses, Usage};
@@ -18,7 +18,7 @@ pub(super) fn read(body: UsageBody) -> Usage {
     let mut input_details = body.input_tokens_details.unwrap_or_default();
     let mut output_details = body.output_tokens_details.unwrap_or_default();
     let cache_read = take(&mut input_details, CACHED);
-    // A stated zero is kept among the extra fields: hosts differ in whether they state it.
+    // An explicit zero stays among the unknown fields: not every host sends it.
     let cache_write = input_details.get(CACHE_WRITE).and_then(Value::as_u64).unwrap_or_default();
     if cache_write > 0 {
         input_details.shift_remove(CACHE_WRITE);

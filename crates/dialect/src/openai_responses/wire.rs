@@ -1,4 +1,4 @@
-//! The Responses API's JSON as it is read: items, their parts, and whole responses.
+//! The JSON of the Responses API, for reading: items, their parts, and whole responses.
 
 use std::fmt;
 
@@ -11,43 +11,45 @@ use toolgate_model::{ErrorKind, Fields, TurnError};
 
 use crate::json::{self, Unreadable};
 
-/// Reads a JSON text; the error names the field at fault.
+/// Reads a client's JSON. An error names the field at fault.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, TurnError> {
     json::read(body).map_err(unreadable)
 }
 
 /// The error for a body that cannot be parsed.
-pub(super) fn unreadable(Unreadable { place, cause }: Unreadable) -> TurnError {
+pub(super) fn unreadable(Unreadable { path, cause }: Unreadable) -> TurnError {
     let cause = cause.to_string();
     let missing = cause.strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
-    match (missing, place) {
-        (Some((field, _)), place) => {
-            let place = place.map_or_else(|| field.to_owned(), |place| format!("{place}.{field}"));
-            TurnError::invalid_param(place.clone(), format!("{place}: field required"))
+    match (missing, path) {
+        (Some((field, _)), path) => {
+            let path = path.map_or_else(|| field.to_owned(), |path| format!("{path}.{field}"));
+            TurnError::invalid_param(path.clone(), format!("{path}: field required"))
         }
         (None, None) => TurnError::invalid(format!("the body is not what this API expects: {cause}")),
-        (None, Some(place)) => TurnError::invalid_param(place.clone(), format!("{place}: {cause}")),
+        (None, Some(path)) => TurnError::invalid_param(path.clone(), format!("{path}: {cause}")),
     }
 }
 
-/// The same for what a host sent: then the host is at fault.
+/// Reads a host's JSON: an error blames the host.
 pub(super) fn read_host<T: DeserializeOwned>(body: &[u8]) -> Result<T, TurnError> {
     read(body).map_err(|mut error| {
         error.kind = ErrorKind::Upstream;
-        error.message =
-            format!("the host's answer cannot be read: {}; check that it speaks this API", error.message);
+        error.message = format!(
+            "the host's response cannot be read: {}; check that the upstream uses this API",
+            error.message
+        );
         error.param = None;
         error
     })
 }
 
-/// `input`: a text or items.
+/// `input`: a string or items.
 pub(super) enum Input {
     Text(String),
     Items(Vec<Item>),
 }
 
-/// One item of a conversation, asked or answered.
+/// An item of a conversation, of input or output.
 pub(super) enum Item {
     Message(MessageItem),
     FunctionCall(FunctionCallItem),
@@ -55,7 +57,7 @@ pub(super) enum Item {
     FunctionOutput(OutputItem),
     CustomOutput(OutputItem),
     Reasoning(ReasoningItem),
-    /// What it calls itself, and all of it.
+    /// The type, and all fields.
     Other(String, Fields),
 }
 
@@ -115,11 +117,11 @@ pub(super) struct Paragraph {
     pub(super) text: String,
 }
 
-/// A call's arguments: text as a rule, but some hosts send the object itself (T34).
+/// A call's arguments: a string by the specification; some hosts send an object (T34).
 #[derive(Default)]
 pub(super) struct Arguments(pub(super) String);
 
-/// A message's or result's content.
+/// The content of a message or result.
 pub(super) enum Content {
     Text(String),
     Parts(Vec<ContentPart>),
@@ -138,7 +140,7 @@ pub(super) enum ContentPart {
     Image(ImagePart),
     File(FilePart),
     Audio(AudioPart),
-    /// What it calls itself, and all of it.
+    /// The type, and all fields.
     Other(String, Fields),
 }
 
@@ -187,7 +189,7 @@ pub(super) struct AudioData {
     pub(super) format: String,
 }
 
-/// A whole response, as answered and as carried by the stream's first and last events.
+/// A whole response, also part of the stream's first and last events.
 #[derive(Deserialize)]
 pub(super) struct ResponseBody {
     pub(super) id: Option<String>,
@@ -243,7 +245,7 @@ impl<'de> Tagged<'de> for Item {
     }
 }
 
-/// An item without a `type` is a message if somebody says it, else a reference to an item by its id.
+/// An item without a `type` is a message if it has a role, else a reference to an item by its id.
 fn untagged(item: MessageItem) -> Item {
     if item.role.is_some() {
         Item::Message(item)

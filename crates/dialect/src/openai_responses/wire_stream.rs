@@ -1,4 +1,4 @@
-//! The events of a stream, as far as their reader looks into them.
+//! The JSON of a stream's events, as far as the reader needs it.
 
 use std::borrow::Cow;
 
@@ -11,20 +11,20 @@ use super::wire::{Arguments, ContentPart, Item, ResponseBody};
 pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, TurnError> {
     serde_json::from_str(data).map_err(|error| {
         TurnError::upstream(
-            "the host sent an event that cannot be read: check that it speaks the Responses API",
+            "the host sent an event that cannot be read: check that the upstream uses the Responses API",
         )
         .caused_by(error)
     })
 }
 
-/// What every event says of itself.
+/// The type of an event.
 #[derive(Deserialize)]
 pub(super) struct Named<'a> {
     #[serde(borrow, default, rename = "type")]
     pub(super) kind: Cow<'a, str>,
 }
 
-/// More of a text, a thought or a call.
+/// A delta of a text, reasoning or call.
 #[derive(Deserialize)]
 pub(super) struct DeltaEvent<'a> {
     #[serde(default)]
@@ -37,7 +37,7 @@ pub(super) struct DeltaEvent<'a> {
     pub(super) delta: Cow<'a, str>,
 }
 
-/// A part of a message or thought opens or is complete.
+/// A part of a message or reasoning item was added or is done.
 #[derive(Deserialize)]
 pub(super) struct PartEvent {
     #[serde(default)]
@@ -47,7 +47,7 @@ pub(super) struct PartEvent {
     pub(super) part: ContentPart,
 }
 
-/// A paragraph of a summary opens.
+/// A paragraph of a summary was added.
 #[derive(Deserialize)]
 pub(super) struct SummaryEvent {
     #[serde(default)]
@@ -56,7 +56,7 @@ pub(super) struct SummaryEvent {
     pub(super) summary_index: u32,
 }
 
-/// A call's arguments are complete.
+/// The complete arguments of a call.
 #[derive(Deserialize)]
 pub(super) struct ArgumentsEvent {
     #[serde(default)]
@@ -67,7 +67,7 @@ pub(super) struct ArgumentsEvent {
     pub(super) input: String,
 }
 
-/// An item is announced or complete.
+/// An item was added or is done.
 #[derive(Deserialize)]
 pub(super) struct ItemEvent {
     #[serde(default)]
@@ -75,7 +75,7 @@ pub(super) struct ItemEvent {
     pub(super) item: Option<Item>,
 }
 
-/// The response as it stands.
+/// The response so far.
 #[derive(Deserialize)]
 pub(super) struct ResponseEvent {
     pub(super) response: ResponseBody,

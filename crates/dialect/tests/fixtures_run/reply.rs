@@ -10,7 +10,7 @@ use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
 use toolgate_dialect::registry::Dialect;
 use toolgate_dialect::{NameMap, ReplyReader};
 use toolgate_model::event::BlockStart;
-use toolgate_model::settle::Settler;
+use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{Losses, Reply, Translated, TurnError, TurnEvent, TurnRequest, reply};
 
 use super::matching::Matcher;
@@ -186,9 +186,9 @@ fn feed(
 /// What the gateway does between the dialects: tools get their own names back, and where the dialects differ the
 /// ending is made to agree with the content.
 fn handed_over(events: Vec<TurnEvent>, from: &Dialect, to: &Dialect, names: &NameMap) -> Vec<TurnEvent> {
-    let mut settler = Settler::new();
+    let mut normalizer = StopReasonNormalizer::new();
     let crosses = from.client.id() != to.client.id();
-    let settle = |event| if crosses { settler.event(event) } else { event };
+    let settle = |event| if crosses { normalizer.event(event) } else { event };
     events.into_iter().map(|event| own_name(event, names)).map(settle).collect()
 }
 

@@ -46,9 +46,9 @@ impl RoutedTurn {
 
     /// The usage of a turn whose host reported none, marked as the estimate it is. Asking the host for counts that the
     /// client did not ask for would change the request, and some hosts refuse that.
-    pub(super) fn estimated_usage(&self, said_bytes: usize) -> Usage {
+    pub(super) fn estimated_usage(&self, content_bytes: usize) -> Usage {
         let input = estimate::input_tokens(&self.request());
-        let mut usage = Usage { input, output: estimate::byte_tokens(said_bytes), ..Usage::default() };
+        let mut usage = Usage { input, output: estimate::byte_tokens(content_bytes), ..Usage::default() };
         usage.extras.insert(self.turn.dialect.id(), ESTIMATED, true.into());
         usage
     }

@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use toolgate_backend::{Answer, AnswerBody, Batch, ClientTurn, EventStream, RelayStream, WholeBody};
 use toolgate_dialect::openai_chat::{ChatWriter, merge_choices};
 use toolgate_dialect::{MeterReading, ReplyContext, ReplyWriter};
-use toolgate_model::settle::Settler;
+use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{Delivery, ErrorKind, Losses, ReplyId, TurnError, TurnEvent, TurnRequest, Usage};
 
 use super::answer::Start;
@@ -98,7 +98,7 @@ struct SampleStream {
 struct Sample {
     events: EventStream,
     writer: ChatWriter,
-    settler: Settler,
+    normalizer: StopReasonNormalizer,
 }
 
 impl SampleStream {
@@ -106,7 +106,7 @@ impl SampleStream {
         let open = streams.into_iter().zip(0..).map(|(events, choice)| Sample {
             events,
             writer: ChatWriter::new(context.clone()).with_choice(choice),
-            settler: Settler::new(),
+            normalizer: StopReasonNormalizer::new(),
         });
         Self {
             open: open.collect(),
@@ -122,7 +122,7 @@ impl SampleStream {
         self.losses.append(batch.losses);
         for event in batch.events {
             let sample = &mut self.open[index];
-            let mut event = sample.settler.event(event);
+            let mut event = sample.normalizer.event(event);
             match &mut event {
                 // All chunks of a stream have one id.
                 TurnEvent::Started(head) => head.id = Some(self.reply_id.clone()),

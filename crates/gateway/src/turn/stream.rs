@@ -12,7 +12,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use toolgate_backend::{AnswerBody, Batch, EventStream, RelayStream};
 use toolgate_dialect::ReplyWriter;
 use toolgate_model::reply::Fold;
-use toolgate_model::settle::Settler;
+use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{ErrorKind, ReplyId, TurnError, TurnEvent};
 
 use super::answer::Start;
@@ -79,7 +79,7 @@ pub(crate) struct StreamBody {
     source: Source,
     /// Made when first needed: a relayed stream writes nothing of its own unless something is wrong.
     writer: Option<Box<dyn ReplyWriter>>,
-    settler: Settler,
+    normalizer: StopReasonNormalizer,
     /// The reply so far, if it is to be stored.
     fold: Option<Fold>,
     /// Stores the reply. The last frames wait for it, so that a client can continue a reply as soon as it has ended.
@@ -103,7 +103,7 @@ impl StreamBody {
             routed,
             source,
             writer: None,
-            settler: Settler::new(),
+            normalizer: StopReasonNormalizer::new(),
             keeping: None,
             out: Vec::new(),
             last_write: now,
@@ -184,7 +184,7 @@ impl StreamBody {
             self.out.reserve(USUAL_BATCH_BYTES);
         }
         for event in batch.events {
-            let mut event = self.settler.event(event);
+            let mut event = self.normalizer.event(event);
             match &mut event {
                 TurnEvent::Started(head) if self.fold.is_some() => {
                     head.id = Some(ReplyId::new(self.routed.api.reply_id(self.routed.turn.id)));
@@ -253,7 +253,7 @@ impl StreamBody {
         let reading = relay.reading();
         self.record.add_losses(relay.take_losses());
         let estimated = |bytes| self.routed.estimated_usage(bytes);
-        self.record.set_usage(reading.usage.or_else(|| reading.said_bytes.map(estimated)));
+        self.record.set_usage(reading.usage.or_else(|| reading.content_bytes.map(estimated)));
         match reading.error {
             // The host's own error event has reached the client.
             Some(error) => self.record.fail(&error),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use toolgate_backend::EventStream;
 use toolgate_model::reply::Fold;
-use toolgate_model::settle::Settler;
+use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{Losses, Reply, ReplyId, TurnError};
 
 use super::record::TurnRecord;
@@ -42,13 +42,13 @@ pub(super) async fn collect(
 
 /// One reply from a stream of events.
 pub(super) async fn fold(mut events: EventStream, losses: &mut Losses) -> Result<Reply, TurnError> {
-    let mut settler = Settler::new();
+    let mut normalizer = StopReasonNormalizer::new();
     let mut fold = Fold::new();
     while let Some(batch) = events.next().await {
         let batch = batch?;
         losses.append(batch.losses);
         for event in batch.events {
-            fold.event(settler.event(event)).map_err(out_of_order)?;
+            fold.event(normalizer.event(event)).map_err(out_of_order)?;
         }
     }
     fold.end().map_err(out_of_order)

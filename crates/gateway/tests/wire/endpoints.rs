@@ -49,7 +49,7 @@ async fn a_burst_of_connections_is_spread_over_the_workers() {
     for _ in 0..24 {
         clients.push(client_of(&gate).await);
     }
-    // Whoever got a response has been given to a worker.
+    // A client that got a response has a worker.
     for client in &mut clients {
         client.send(get("/healthz")).await;
     }

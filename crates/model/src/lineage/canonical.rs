@@ -1,20 +1,20 @@
-//! What goes into a hash, byte for byte. Every piece has a tag and a fixed or stated length, so that no two
-//! different sequences of pieces give the same bytes.
+//! The hashed bytes. Every element has a tag and a fixed or explicit length, so that different sequences never give the
+//! same bytes.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// A hash in the making, or made.
+/// An incremental hash.
 #[derive(Clone, Debug)]
 pub(super) struct Link(Sha256);
 
 impl Link {
-    /// Begins a hash of one kind of thing.
-    pub(super) fn begin(kind: u8) -> Self {
+    /// A hash of this kind of element.
+    pub(super) fn new(kind: u8) -> Self {
         Self(Sha256::new_with_prefix([kind]))
     }
 
-    /// Adds one byte that says what comes next.
+    /// Adds a tag for the next element.
     pub(super) fn tag(&mut self, tag: u8) {
         self.0.update([tag]);
     }
@@ -35,14 +35,14 @@ impl Link {
         self.0.update(other.bytes());
     }
 
-    /// The hash of all that was added. More may be added afterwards.
+    /// The hash so far. More can be added afterwards.
     pub(super) fn bytes(&self) -> [u8; 32] {
         self.0.clone().finalize().into()
     }
 
-    /// What was added, as the beginning of nothing else.
+    /// A closed hash that is not a prefix of any other.
     pub(super) fn finished(self) -> Self {
-        let mut link = Self::begin(b'.');
+        let mut link = Self::new(b'.');
         link.0.update(self.bytes());
         link
     }
@@ -52,8 +52,8 @@ impl Link {
         self.fields(fields.iter().filter(|(name, _)| *name != "cache_control").collect());
     }
 
-    /// Adds a JSON value by what it means: the order of fields, spacing and the spelling of numbers and letters
-    /// count for nothing. Values come from a parser that bounds their depth.
+    /// Adds a JSON value, independent of field order, spacing, number format and escapes. Values come from a parser
+    /// that limits their depth.
     pub(super) fn value(&mut self, value: &Value) {
         match value {
             Value::Null => self.tag(b'n'),
@@ -89,7 +89,7 @@ impl Link {
     }
 }
 
-/// `1.0`, `1e0` and `1` are one number: clients that read and write JSON again change the spelling.
+/// `1.0`, `1e0` and `1` are equal: clients that parse and serialize JSON change the format.
 fn canonical_number(number: &serde_json::Number) -> String {
     match number.as_f64() {
         _ if number.is_i64() || number.is_u64() => number.to_string(),
@@ -100,64 +100,65 @@ fn canonical_number(number: &serde_json::Number) -> String {
     }
 }
 
-/// Texts that follow one another, as one: cut anywhere, the hash is the same.
+/// Consecutive texts, hashed as one: the hash does not depend on how they are split.
 #[derive(Clone, Debug)]
 pub(super) struct TextRun {
     hash: Sha256,
-    spaces: Spaces,
-    /// White space that counts only if more text follows.
-    held_back: String,
-    begun: bool,
+    whitespace: Whitespace,
+    /// Whitespace that counts only if more text follows.
+    pending: String,
+    has_text: bool,
 }
 
-/// What white space counts.
+/// Which whitespace counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spaces {
+pub(super) enum Whitespace {
     /// All but at both ends, where clients trim.
-    Inside,
-    /// None: dialects put different white space between the texts of one reply.
-    Nowhere,
+    Trimmed,
+    /// None: dialects put different whitespace between the texts of a reply.
+    Ignored,
 }
 
 impl TextRun {
-    pub(super) fn new(spaces: Spaces) -> Self {
-        Self { hash: Sha256::new(), spaces, held_back: String::new(), begun: false }
+    pub(super) fn new(whitespace: Whitespace) -> Self {
+        Self { hash: Sha256::new(), whitespace, pending: String::new(), has_text: false }
     }
 
     pub(super) fn push(&mut self, text: &str) {
-        match self.spaces {
-            Spaces::Inside => self.push_trimmed(text),
-            Spaces::Nowhere => {
+        match self.whitespace {
+            Whitespace::Trimmed => self.push_trimmed(text),
+            Whitespace::Ignored => {
                 for word in text.split_whitespace() {
                     self.hash.update(word);
-                    self.begun = true;
+                    self.has_text = true;
                 }
             }
         }
     }
 
     fn push_trimmed(&mut self, text: &str) {
-        let text = if self.begun { text } else { text.trim_start() };
+        let text = if self.has_text { text } else { text.trim_start() };
         let counted = text.trim_end();
         if !counted.is_empty() {
-            self.begun = true;
-            self.hash.update(&self.held_back);
-            self.held_back.clear();
+            self.has_text = true;
+            self.hash.update(&self.pending);
+            self.pending.clear();
             self.hash.update(counted);
         }
-        self.held_back.push_str(&text[counted.len()..]);
+        self.pending.push_str(&text[counted.len()..]);
     }
 
-    /// Adds the run to a hash, unless it says nothing.
+    /// Adds the run to a hash, unless it is empty.
     pub(super) fn add_to(&self, tag: u8, link: &mut Link) {
-        if self.begun {
+        if self.has_text {
             link.tag(tag);
             link.0.update(self.hash.clone().finalize());
         }
     }
 }
 
-/// Hashes in no order: a sum, since results come in the client's order and a turn may bring thousands of them.
+/// A set of hashes, independent of order: a sum, because clients choose the order of results and a turn may have
+/// thousands of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unordered {
     sum: [u64; 4],

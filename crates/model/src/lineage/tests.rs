@@ -1,4 +1,4 @@
-//! What is the same conversation and what is another, as pairs; and what holds for any of them.
+//! Which conversations have the same hash and which have different ones.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -26,7 +26,7 @@ fn system(text: &str) -> Message {
     Message::System(SystemMessage { role: SystemRole::System, content, extras: Extras::NONE })
 }
 
-fn said(content: Vec<Block>) -> Message {
+fn assistant(content: Vec<Block>) -> Message {
     Message::Assistant(AssistantMessage { content, extras: Extras::NONE })
 }
 
@@ -62,7 +62,7 @@ fn results(results: Vec<ToolResult>) -> Message {
     Message::ToolResults(ToolResults { results })
 }
 
-fn thought() -> Block {
+fn reasoning() -> Block {
     let parts = vec![ReasoningPart { kind: crate::ReasoningKind::Full, text: "hm".to_owned() }];
     Block::Reasoning(Reasoning { parts, ..Reasoning::default() })
 }
@@ -81,44 +81,48 @@ fn whole(messages: &[Message]) -> PrefixHash {
     Lineage::of("alice/model", messages).whole()
 }
 
-fn same(what: &str, one: &[Message], other: &[Message]) {
-    assert_eq!(whole(one), whole(other), "{what}");
+fn same(case: &str, one: &[Message], other: &[Message]) {
+    assert_eq!(whole(one), whole(other), "{case}");
 }
 
 #[test]
-fn wrapping_does_not_count() {
+fn formatting_does_not_count() {
     let cached = Extras::of(DIALECT, [("cache_control".to_owned(), json!({}))].into_iter().collect());
     let decorated = Part::Text(Text { text: "hi".to_owned(), extras: cached.clone() });
     let plain = [user(&["hi"])];
-    same("blocks join", &[user(&["h", "i"])], &plain);
-    same("messages of one turn join", &[user(&["h"]), user(&["i"])], &plain);
+    same("split blocks", &[user(&["h", "i"])], &plain);
+    same("split messages of one turn", &[user(&["h"]), user(&["i"])], &plain);
     same("empty text", &[user(&["hi", ""]), user(&[])], &plain);
-    same("white space at the ends", &[user(&["\n hi", " \n"])], &plain);
+    same("whitespace at the ends", &[user(&["\n hi", " \n"])], &plain);
     same(
-        "fields of a dialect",
+        "extra fields of a dialect",
         &[Message::User(UserMessage { content: vec![decorated], extras: cached })],
         &plain,
     );
+    same("system prompt", &[system("be brief"), system("and kind"), plain[0].clone()], &plain);
+    same("a reminder", &[user(&["hi", "<system-reminder>\nx\n</system-reminder>\n"])], &plain);
+    same("an empty message", &[plain[0].clone(), assistant(vec![reasoning(), text(" ")])], &plain);
     same(
-        "instructions above the conversation",
-        &[system("be brief"), system("and kind"), plain[0].clone()],
+        "an empty message between two others",
+        &[user(&["h"]), assistant(vec![text("")]), user(&["i"])],
         &plain,
     );
-    same("a reminder", &[user(&["hi", "<system-reminder>\nx\n</system-reminder>\n"])], &plain);
-    same("a message of nothing", &[plain[0].clone(), said(vec![thought(), text(" ")])], &plain);
-    same("a message of nothing in between", &[user(&["h"]), said(vec![text("")]), user(&["i"])], &plain);
 }
 
 #[test]
-fn how_a_reply_is_cut_does_not_count() {
-    let plain = [user(&["hi"]), said(vec![text("one two"), call("c1", r#"{"a":1,"b":"é"}"#)])];
-    let reply = |blocks: Vec<Block>| [user(&["hi"]), said(blocks)];
+fn how_a_reply_is_split_does_not_count() {
+    let plain = [user(&["hi"]), assistant(vec![text("one two"), call("c1", r#"{"a":1,"b":"é"}"#)])];
+    let reply = |blocks: Vec<Block>| [user(&["hi"]), assistant(blocks)];
     let one_call = || call("c1", r#"{"a":1,"b":"é"}"#);
-    same("reasoning", &reply(vec![thought(), text("one two"), one_call()]), &plain);
-    same("text behind the call", &reply(vec![text("one"), one_call(), text("\n\ntwo")]), &plain);
-    same("two messages", &[user(&["hi"]), said(vec![text("one two")]), said(vec![one_call()])], &plain);
+    same("reasoning", &reply(vec![reasoning(), text("one two"), one_call()]), &plain);
+    same("text after the call", &reply(vec![text("one"), one_call(), text("\n\ntwo")]), &plain);
+    same(
+        "two messages",
+        &[user(&["hi"]), assistant(vec![text("one two")]), assistant(vec![one_call()])],
+        &plain,
+    );
     for arguments in [r#" { "b" : "\u00e9", "a" : 1.0 }"#, r#"{"a":1e0,"b":"é"}"#] {
-        same("arguments written again", &reply(vec![text("one two"), call("c1", arguments)]), &plain);
+        same("arguments serialized again", &reply(vec![text("one two"), call("c1", arguments)]), &plain);
     }
     for arguments in ["", " ", "null", "{ }"] {
         same("no arguments", &reply(vec![call("c1", arguments)]), &reply(vec![call("c1", "{}")])); // T9
@@ -128,7 +132,7 @@ fn how_a_reply_is_cut_does_not_count() {
         (call.kind, call.arguments) = (CallKind::Custom, "a \"b\"".to_owned());
     }
     same(
-        "free text as the only field",
+        "custom input as the only field",
         &reply(vec![custom]),
         &reply(vec![call("c1", r#"{"input":"a \"b\""}"#)]),
     );
@@ -146,23 +150,23 @@ fn how_results_are_sent_does_not_count() {
     same("text in blocks", &[results(vec![blocks, b()]), user(&["go on"])], &plain);
     let marked = |mark: bool| {
         let fields = if mark { json!({"q": 1, "cache_control": {}}) } else { json!({"q": 1}) };
-        [user(&["hi"]), said(vec![Block::Opaque(opaque(&fields))])]
+        [user(&["hi"]), assistant(vec![Block::Opaque(opaque(&fields))])]
     };
-    same("a cache mark in a foreign block", &marked(true), &marked(false));
+    same("a cache mark in an opaque block", &marked(true), &marked(false));
 }
 
-/// Conversations that all differ in what is said.
+/// Conversations whose contents all differ.
 fn different() -> Vec<Vec<Message>> {
     let hi = || user(&["hi"]);
     let after_hi = |message: Message| vec![hi(), message];
     let failed = ToolResult { outcome: ToolOutcome::Error, ..result("c1", "1") };
-    let silent = ToolResult { content: Vec::new(), ..result("c1", "1") };
+    let empty = ToolResult { content: Vec::new(), ..result("c1", "1") };
     let source = || Source::Url("http://a".to_owned());
     let document = |name: Option<&str>| {
         let name = name.map(str::to_owned);
         parts_of(vec![Part::Document(Document { source: source(), name, extras: Extras::NONE })])
     };
-    let sound = Audio { data: "aGk=".to_owned(), format: "wav".to_owned(), extras: Extras::NONE };
+    let audio = Audio { data: "aGk=".to_owned(), format: "wav".to_owned(), extras: Extras::NONE };
     let file = Source::File { provider: "some", id: "http://a".to_owned() };
     vec![
         vec![],
@@ -171,11 +175,11 @@ fn different() -> Vec<Vec<Message>> {
         vec![user(&["h i"])],
         vec![user(&["hihi"])],
         vec![user(&["<system-reminder>a</system-reminder> hi <system-reminder>b</system-reminder>"])],
-        vec![said(vec![text("hi")])],
-        vec![said(vec![Block::Refusal(Text::new("hi"))])],
-        after_hi(said(vec![text("hi")])),
+        vec![assistant(vec![text("hi")])],
+        vec![assistant(vec![Block::Refusal(Text::new("hi"))])],
+        after_hi(assistant(vec![text("hi")])),
         after_hi(system("hi")),
-        vec![hi(), said(vec![text("hi")]), hi()],
+        vec![hi(), assistant(vec![text("hi")]), hi()],
         vec![hi(), system("hi"), hi()],
         vec![parts_of(vec![image("aGk=")])],
         vec![parts_of(vec![image("aGl=")])],
@@ -186,28 +190,28 @@ fn different() -> Vec<Vec<Message>> {
         vec![parts_of(vec![Part::Image(Image { source: file, extras: Extras::NONE })])],
         vec![document(None)],
         vec![document(Some("a.pdf"))],
-        vec![parts_of(vec![Part::Audio(sound)])],
+        vec![parts_of(vec![Part::Audio(audio)])],
         vec![parts_of(vec![Part::Opaque(opaque(&json!({"q": 1})))])],
         vec![parts_of(vec![Part::Opaque(opaque(&json!({"q": 2})))])],
-        after_hi(said(vec![call("c1", "{}")])),
-        after_hi(said(vec![call("c2", "{}")])),
-        after_hi(said(vec![named_call("c1", "time", "{}")])),
-        after_hi(said(vec![call("c1", r#"{"a":1}"#)])),
-        after_hi(said(vec![call("c1", r#"{"a":"1"}"#)])),
-        after_hi(said(vec![call("c1", r#"{"a":[1]}"#)])),
-        after_hi(said(vec![call("c1", r#"{"a":1.5}"#)])),
-        after_hi(said(vec![call("c1", r#"{"a":-1}"#)])),
-        after_hi(said(vec![call("c1", r#"{"a":null}"#)])),
-        after_hi(said(vec![call("c1", r#"{"a":true}"#)])),
-        after_hi(said(vec![call("c1", r#"{"a":{"cache_control":1}}"#)])),
-        after_hi(said(vec![call("c1", r#"{"a":"#)])),
-        after_hi(said(vec![call("c1", "{}"), call("c2", "{}")])),
-        after_hi(said(vec![call("c2", "{}"), call("c1", "{}")])),
+        after_hi(assistant(vec![call("c1", "{}")])),
+        after_hi(assistant(vec![call("c2", "{}")])),
+        after_hi(assistant(vec![named_call("c1", "time", "{}")])),
+        after_hi(assistant(vec![call("c1", r#"{"a":1}"#)])),
+        after_hi(assistant(vec![call("c1", r#"{"a":"1"}"#)])),
+        after_hi(assistant(vec![call("c1", r#"{"a":[1]}"#)])),
+        after_hi(assistant(vec![call("c1", r#"{"a":1.5}"#)])),
+        after_hi(assistant(vec![call("c1", r#"{"a":-1}"#)])),
+        after_hi(assistant(vec![call("c1", r#"{"a":null}"#)])),
+        after_hi(assistant(vec![call("c1", r#"{"a":true}"#)])),
+        after_hi(assistant(vec![call("c1", r#"{"a":{"cache_control":1}}"#)])),
+        after_hi(assistant(vec![call("c1", r#"{"a":"#)])),
+        after_hi(assistant(vec![call("c1", "{}"), call("c2", "{}")])),
+        after_hi(assistant(vec![call("c2", "{}"), call("c1", "{}")])),
         vec![results(vec![result("c1", "1")])],
         vec![results(vec![result("c1", "2")])],
         vec![results(vec![result("c2", "1")])],
         vec![results(vec![failed])],
-        vec![results(vec![silent])],
+        vec![results(vec![empty])],
         vec![results(vec![result("c1", "1"), result("c1", "1")])],
         vec![results(vec![result("c1", "1"), result("c2", "2")])],
         vec![results(vec![result("c1", "2"), result("c2", "1")])],
@@ -215,7 +219,7 @@ fn different() -> Vec<Vec<Message>> {
 }
 
 #[test]
-fn what_is_said_counts() {
+fn content_counts() {
     let all = different();
     for (at, one) in all.iter().enumerate() {
         for other in &all[..at] {
@@ -225,9 +229,10 @@ fn what_is_said_counts() {
 }
 
 #[test]
-fn pieces_never_run_into_one_another() {
-    let calls =
-        |pairs: &[(&str, &str)]| said(pairs.iter().map(|(id, name)| named_call(id, name, "{}")).collect());
+fn adjacent_values_are_not_confused() {
+    let calls = |pairs: &[(&str, &str)]| {
+        assistant(pairs.iter().map(|(id, name)| named_call(id, name, "{}")).collect())
+    };
     assert_ne!(whole(&[calls(&[("a", "bc")])]), whole(&[calls(&[("ab", "c")])]));
     assert_ne!(whole(&[calls(&[("a", "b"), ("c", "d")])]), whole(&[calls(&[("a", "b{}cc"), ("d", "")])]));
     assert_ne!(whole(&[results(vec![result("a", "bc")])]), whole(&[results(vec![result("ab", "c")])]));
@@ -248,7 +253,7 @@ fn another_scope_is_another_conversation() {
 }
 
 #[test]
-fn a_hash_is_written_and_read_the_same() {
+fn a_hash_round_trips_as_hex_and_bytes() {
     let hash = whole(&[user(&["hi"])]);
     assert_eq!(PrefixHash::from_hex(&hash.to_string()), Some(hash));
     assert_eq!(PrefixHash::from_bytes(*hash.as_bytes()), hash);
@@ -257,12 +262,12 @@ fn a_hash_is_written_and_read_the_same() {
     }
 }
 
-/// Stores hold hashes of earlier versions: they may change only together with `VERSION`.
+/// Hashes are stored: they may change only together with `VERSION`.
 #[test]
-fn the_hashes_of_this_version_are_these() {
+fn hashes_of_this_version_are_stable() {
     let conversation = [
         user(&["hi"]),
-        said(vec![text("one"), call("c1", r#"{"a":[1.5,true,null]}"#)]),
+        assistant(vec![text("one"), call("c1", r#"{"a":[1.5,true,null]}"#)]),
         results(vec![result("c1", "sun")]),
     ];
     let lineage = Lineage::of("alice/model", &conversation);
@@ -283,7 +288,7 @@ fn any_message() -> impl Strategy<Value = Message> {
         proptest::collection::vec(words(), 0..3)
             .prop_map(|texts| parts_of(texts.into_iter().map(Part::text).collect())),
         (words(), proptest::option::of(id())).prop_map(|(words, id)| {
-            said(std::iter::once(text(&words)).chain(id.map(|id| call(&id, "{}"))).collect())
+            assistant(std::iter::once(text(&words)).chain(id.map(|id| call(&id, "{}"))).collect())
         }),
         proptest::collection::vec((id(), words()), 0..3)
             .prop_map(|pairs| results(pairs.iter().map(|(id, text)| result(id, text)).collect())),
@@ -294,7 +299,7 @@ fn any_message() -> impl Strategy<Value = Message> {
 
 proptest! {
     #[test]
-    fn every_prefix_is_hashed_as_if_it_were_all(messages in proptest::collection::vec(any_message(), 0..8)) {
+    fn every_prefix_is_hashed_like_a_whole_conversation(messages in proptest::collection::vec(any_message(), 0..8)) {
         let lineage = Lineage::of("s", &messages);
         prop_assert_eq!(lineage.len(), messages.len());
         prop_assert_eq!(lineage.at(messages.len()), lineage.whole());

@@ -1,112 +1,113 @@
-//! One turn of a conversation as it is hashed: what somebody said until somebody else spoke.
+//! Hashes one turn: the consecutive messages of one speaker.
 
 use serde_json::Value;
 
-use super::canonical::{Link, Spaces, TextRun, Unordered};
+use super::canonical::{Link, TextRun, Unordered, Whitespace};
 use crate::extras::Opaque;
 use crate::message::{
     AssistantMessage, Block, Message, Part, Source, ToolCall, ToolOutcome, ToolResult, ToolResults,
 };
 use crate::tool::CallKind;
 
-/// The turn that was begun last; the next message may still belong to it.
+/// The last turn; the next message may belong to it.
 #[derive(Clone, Debug)]
 pub(super) enum OpenTurn {
-    Asked(Asked),
-    Answered(Answered),
-    Instructed(Parts),
+    User(UserTurn),
+    Assistant(AssistantTurn),
+    System(Parts),
 }
 
-/// From the client: text and results.
+/// Text and results from the client.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
-    /// What came before: makes every result's hash one of this conversation only.
+pub(super) struct UserTurn {
+    /// The previous link: part of every result's hash, so that it is specific to this conversation.
     before: Link,
     results: Unordered,
     parts: Parts,
 }
 
-/// From the model. Dialects differ in where text stands between calls, so only the order of calls counts.
+/// Text and calls from the model. Dialects differ in the position of text between calls, so only the order of calls
+/// counts.
 #[derive(Clone, Debug)]
-pub(super) struct Answered {
+pub(super) struct AssistantTurn {
     text: TextRun,
     refusal: TextRun,
-    acts: Link,
+    calls: Link,
 }
 
 impl OpenTurn {
-    /// Begins the turn that this message is the first of.
-    pub(super) fn begin(before: &Link, message: &Message) -> Self {
+    /// Opens the turn that starts with this message.
+    pub(super) fn start(before: &Link, message: &Message) -> Self {
         match message {
-            Message::User(_) | Message::ToolResults(_) => Self::Asked(Asked {
+            Message::User(_) | Message::ToolResults(_) => Self::User(UserTurn {
                 before: before.clone(),
                 results: Unordered::default(),
                 parts: Parts::new(),
             }),
-            Message::Assistant(_) => Self::Answered(Answered {
-                text: TextRun::new(Spaces::Nowhere),
-                refusal: TextRun::new(Spaces::Nowhere),
-                acts: Link::begin(b'a'),
+            Message::Assistant(_) => Self::Assistant(AssistantTurn {
+                text: TextRun::new(Whitespace::Ignored),
+                refusal: TextRun::new(Whitespace::Ignored),
+                calls: Link::new(b'a'),
             }),
-            Message::System(_) => Self::Instructed(Parts::new()),
+            Message::System(_) => Self::System(Parts::new()),
         }
     }
 
-    /// True if this message is the same turn.
+    /// True if the message belongs to this turn.
     pub(super) fn continues(&self, message: &Message) -> bool {
         match self {
-            Self::Asked(_) => matches!(message, Message::User(_) | Message::ToolResults(_)),
-            Self::Answered(_) => matches!(message, Message::Assistant(_)),
-            Self::Instructed(_) => matches!(message, Message::System(_)),
+            Self::User(_) => matches!(message, Message::User(_) | Message::ToolResults(_)),
+            Self::Assistant(_) => matches!(message, Message::Assistant(_)),
+            Self::System(_) => matches!(message, Message::System(_)),
         }
     }
 
-    /// Adds a message that [continues](Self::continues) the turn; another one adds nothing.
+    /// Adds a message that [continues](Self::continues) the turn; ignores any other.
     pub(super) fn push(&mut self, message: &Message) {
         match (self, message) {
-            (Self::Asked(turn), Message::User(user)) => turn.parts.push_all(&user.content),
-            (Self::Asked(turn), Message::ToolResults(ToolResults { results })) => {
+            (Self::User(turn), Message::User(user)) => turn.parts.push_all(&user.content),
+            (Self::User(turn), Message::ToolResults(ToolResults { results })) => {
                 for result in results {
                     turn.results.push(&result_link(&turn.before, result));
                 }
             }
-            (Self::Answered(turn), Message::Assistant(message)) => turn.push(message),
-            (Self::Instructed(parts), Message::System(message)) => parts.push_all(&message.content),
-            (Self::Asked(_), Message::Assistant(_) | Message::System(_))
-            | (Self::Answered(_), Message::User(_) | Message::ToolResults(_) | Message::System(_))
-            | (Self::Instructed(_), Message::User(_) | Message::ToolResults(_) | Message::Assistant(_)) => {}
+            (Self::Assistant(turn), Message::Assistant(message)) => turn.push(message),
+            (Self::System(parts), Message::System(message)) => parts.push_all(&message.content),
+            (Self::User(_), Message::Assistant(_) | Message::System(_))
+            | (Self::Assistant(_), Message::User(_) | Message::ToolResults(_) | Message::System(_))
+            | (Self::System(_), Message::User(_) | Message::ToolResults(_) | Message::Assistant(_)) => {}
         }
     }
 
-    /// The chain with this turn at its end, as far as it has come.
+    /// The chain link after this turn so far.
     pub(super) fn link(&self, before: &Link) -> Link {
-        let mut link = Link::begin(match self {
-            Self::Asked(_) => b'U',
-            Self::Answered(_) => b'A',
-            Self::Instructed(_) => b'S',
+        let mut link = Link::new(match self {
+            Self::User(_) => b'U',
+            Self::Assistant(_) => b'A',
+            Self::System(_) => b'S',
         });
         link.link(before);
         match self {
-            Self::Asked(turn) => {
+            Self::User(turn) => {
                 turn.results.add_to(b'r', &mut link);
                 turn.parts.add_to(&mut link);
             }
-            Self::Answered(turn) => {
+            Self::Assistant(turn) => {
                 turn.text.add_to(b't', &mut link);
                 turn.refusal.add_to(b'x', &mut link);
-                link.link(&turn.acts);
+                link.link(&turn.calls);
             }
-            Self::Instructed(parts) => parts.add_to(&mut link),
+            Self::System(parts) => parts.add_to(&mut link),
         }
         link
     }
 }
 
-/// True for a message in which nothing is said.
-pub(super) fn is_silent(message: &Message) -> bool {
+/// True for a message without content.
+pub(super) fn is_empty(message: &Message) -> bool {
     match message {
-        Message::User(message) => message.content.iter().all(is_silent_part),
-        Message::System(message) => message.content.iter().all(is_silent_part),
+        Message::User(message) => message.content.iter().all(is_empty_part),
+        Message::System(message) => message.content.iter().all(is_empty_part),
         Message::ToolResults(results) => results.results.is_empty(),
         Message::Assistant(message) => message.content.iter().all(|block| match block {
             Block::Text(text) | Block::Refusal(text) => text.text.trim().is_empty(),
@@ -116,31 +117,31 @@ pub(super) fn is_silent(message: &Message) -> bool {
     }
 }
 
-fn is_silent_part(part: &Part) -> bool {
+fn is_empty_part(part: &Part) -> bool {
     match part {
         Part::Text(text) => text.text.trim().is_empty() || is_reminder(&text.text),
         Part::Image(_) | Part::Document(_) | Part::Audio(_) | Part::Opaque(_) => false,
     }
 }
 
-/// Some clients put a block of this form into a message, and into another one in the next request.
+/// Some clients add a block of this form to a message, and to a different message in the next request.
 fn is_reminder(text: &str) -> bool {
     const CLOSING: &str = "</system-reminder>";
     let text = text.trim();
     text.starts_with("<system-reminder>") && text.find(CLOSING) == text.len().checked_sub(CLOSING.len())
 }
 
-/// Texts, pictures and files in their order.
+/// Texts, images and files in order.
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
-    /// What stands before the last run of text.
-    settled: Link,
+    /// The parts before the last run of text.
+    closed: Link,
     run: TextRun,
 }
 
 impl Parts {
     fn new() -> Self {
-        Self { settled: Link::begin(b'p'), run: TextRun::new(Spaces::Inside) }
+        Self { closed: Link::new(b'p'), run: TextRun::new(Whitespace::Trimmed) }
     }
 
     fn push_all(&mut self, parts: &[Part]) {
@@ -156,46 +157,46 @@ impl Parts {
             }
             return;
         }
-        let run = std::mem::replace(&mut self.run, TextRun::new(Spaces::Inside));
-        run.add_to(b't', &mut self.settled);
+        let run = std::mem::replace(&mut self.run, TextRun::new(Whitespace::Trimmed));
+        run.add_to(b't', &mut self.closed);
         match part {
             Part::Text(_) => {}
             Part::Image(image) => {
-                self.settled.tag(b'i');
-                add_source(&mut self.settled, &image.source);
+                self.closed.tag(b'i');
+                add_source(&mut self.closed, &image.source);
             }
             Part::Document(document) => {
-                self.settled.tag(b'd');
-                add_source(&mut self.settled, &document.source);
-                self.settled.text(document.name.as_deref().unwrap_or_default());
+                self.closed.tag(b'd');
+                add_source(&mut self.closed, &document.source);
+                self.closed.text(document.name.as_deref().unwrap_or_default());
             }
             Part::Audio(audio) => {
-                self.settled.tag(b's');
-                self.settled.text(&audio.format);
-                self.settled.text(&audio.data);
+                self.closed.tag(b's');
+                self.closed.text(&audio.format);
+                self.closed.text(&audio.data);
             }
-            Part::Opaque(opaque) => add_opaque(&mut self.settled, opaque),
+            Part::Opaque(opaque) => add_opaque(&mut self.closed, opaque),
         }
     }
 
     fn add_to(&self, link: &mut Link) {
-        let mut all = self.settled.clone();
+        let mut all = self.closed.clone();
         self.run.add_to(b't', &mut all);
         link.tag(b'p');
         link.link(&all);
     }
 }
 
-impl Answered {
+impl AssistantTurn {
     fn push(&mut self, message: &AssistantMessage) {
         for block in &message.content {
             match block {
                 Block::Text(text) => self.text.push(&text.text),
                 Block::Refusal(text) => self.refusal.push(&text.text),
-                // Clients drop it, shorten it or seal it.
+                // Clients may drop, shorten or seal it.
                 Block::Reasoning(_) => {}
-                Block::ToolCall(call) => add_call(&mut self.acts, call),
-                Block::Opaque(opaque) => add_opaque(&mut self.acts, opaque),
+                Block::ToolCall(call) => add_call(&mut self.calls, call),
+                Block::Opaque(opaque) => add_opaque(&mut self.calls, opaque),
             }
         }
     }
@@ -206,7 +207,7 @@ fn add_call(link: &mut Link, call: &ToolCall) {
     link.text(call.id.as_str());
     link.text(call.name.as_str());
     match call.kind {
-        // As dialects without free text write it.
+        // The form in dialects without custom tools.
         CallKind::Custom => link.value(&serde_json::json!({ "input": call.arguments })),
         CallKind::Function => add_arguments(link, &call.arguments),
     }
@@ -214,7 +215,7 @@ fn add_call(link: &mut Link, call: &ToolCall) {
 
 fn add_arguments(link: &mut Link, arguments: &str) {
     match serde_json::from_str::<Value>(arguments) {
-        // T9: a call without arguments is a call with none.
+        // T9: no arguments equal an empty object.
         Ok(Value::Null) => link.object(&serde_json::Map::new()),
         Err(_) if arguments.trim().is_empty() => link.object(&serde_json::Map::new()),
         Ok(value) => link.value(&value),
@@ -226,7 +227,7 @@ fn add_arguments(link: &mut Link, arguments: &str) {
 }
 
 fn result_link(before: &Link, result: &ToolResult) -> Link {
-    let mut link = Link::begin(b'R');
+    let mut link = Link::new(b'R');
     link.link(before);
     link.text(result.call.as_str());
     link.tag(match result.outcome {

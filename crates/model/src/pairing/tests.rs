@@ -1,4 +1,4 @@
-//! Strange ids, refused or repaired.
+//! Invalid ids are rejected or repaired.
 
 use super::*;
 use crate::message::{AssistantMessage, ToolCall, ToolOutcome, ToolResults};
@@ -32,17 +32,17 @@ fn results(ids: &[&str]) -> Message {
 }
 
 #[test]
-fn strict_dialects_refuse_what_does_not_pair() {
-    let refused = |messages: &[Message]| check(messages).map_err(|error| error.message);
-    assert_eq!(refused(&[calls(&["a", "b"]), results(&["b", "a"])]), Ok(()));
-    assert_eq!(refused(&[calls(&["a"]), results(&["a"]), calls(&["a"]), results(&["a"])]), Ok(()));
-    assert!(refused(&[results(&["a"])]).unwrap_err().contains("answers no tool_use"));
-    assert!(refused(&[calls(&["a"]), results(&["a", "a"])]).unwrap_err().contains("two tool_results"));
-    assert!(refused(&[calls(&["a", "a"])]).unwrap_err().contains("two tool calls with the id `a`"));
+fn strict_dialects_reject_unmatched_results() {
+    let error = |messages: &[Message]| check(messages).map_err(|error| error.message);
+    assert_eq!(error(&[calls(&["a", "b"]), results(&["b", "a"])]), Ok(()));
+    assert_eq!(error(&[calls(&["a"]), results(&["a"]), calls(&["a"]), results(&["a"])]), Ok(()));
+    assert!(error(&[results(&["a"])]).unwrap_err().contains("answers no tool_use"));
+    assert!(error(&[calls(&["a"]), results(&["a", "a"])]).unwrap_err().contains("two tool_results"));
+    assert!(error(&[calls(&["a", "a"])]).unwrap_err().contains("two tool calls with the id `a`"));
 }
 
 #[test]
-fn lenient_dialects_keep_orphans_as_text_and_drop_doubles() {
+fn lenient_dialects_keep_orphans_as_text_and_drop_second_results() {
     // T25
     let mut losses = Losses::default();
     let mut messages = vec![calls(&["a"]), results(&["x", "a", "a"])];
@@ -58,7 +58,7 @@ fn lenient_dialects_keep_orphans_as_text_and_drop_doubles() {
 }
 
 #[test]
-fn ids_a_host_refuses_are_rewritten_alike_for_call_and_result() {
+fn invalid_ids_are_rewritten_alike_for_call_and_result() {
     // T23
     let messages = [
         calls(&["functions.Bash:0", "ok_1", ""]),

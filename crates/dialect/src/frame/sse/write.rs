@@ -1,23 +1,23 @@
-//! Writing server-sent events.
+//! Writes server-sent events.
 
-/// Appends one named event. An empty name is left out, as the decoder reports a missing one.
+/// Appends one named event. An empty name is omitted; the decoder reports a missing name as empty.
 pub fn write_event(event: &str, data: &[u8], out: &mut Vec<u8>) {
     if !event.is_empty() {
         out.extend_from_slice(b"event: ");
-        // A line break would end the field and let a name forge fields of its own.
+        // A line break in the name would end the field and inject further fields.
         event.split(['\r', '\n']).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
         out.push(b'\n');
     }
     write_data(data, out);
 }
 
-/// Appends one event without a name. Line breaks in the data begin a new data line, and arrive as `\n`.
+/// Appends one event without a name. A line break in the data starts a new data line; readers see it as `\n`.
 pub fn write_data(data: &[u8], out: &mut Vec<u8>) {
     write_lines(b"data: ", data, out);
     out.push(b'\n');
 }
 
-/// Appends a comment, which every reader ignores. No empty line follows: some readers take one for an event.
+/// Appends a comment, which readers ignore. No empty line follows: some readers take one for an event.
 // T19
 pub fn write_comment(text: &str, out: &mut Vec<u8>) {
     write_lines(b": ", text.as_bytes(), out);

@@ -212,7 +212,7 @@ fn the_meter_reads_usage_and_the_end() {
                 meter.frame(frame);
             }
         }
-        let MeterReading { usage, complete, error, repeated: _, said_bytes: _ } = meter.reading();
+        let MeterReading { usage, complete, error, repeated: _, content_bytes: _ } = meter.reading();
         assert_eq!((usage.map(|usage| usage.total()), complete, error.is_some()), expect);
     };
     let said = r#"{"choices":[{"delta":{"content":"the \"usage\" of \"error\""},"finish_reason":null}],"usage":null}"#;
@@ -231,7 +231,7 @@ fn the_meter_reads_usage_and_the_end() {
             json!({"id": "c", "choices": [{"delta": {"content": text}, "finish_reason": null}]}).to_string();
         meter.frame(SseFrame { event: "", data: &data });
     }
-    assert_eq!(meter.reading().said_bytes, Some("hello world".len()), "the wrapping does not count");
+    assert_eq!(meter.reading().content_bytes, Some("hello world".len()), "the wrapping does not count");
     let reading = DIALECT.measure(reply_json(&json!({"role": "assistant"}), "stop").to_string().as_bytes());
     assert_eq!(reading.usage.map(|usage| usage.total()), Some(14));
 }

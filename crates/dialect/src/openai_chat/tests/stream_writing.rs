@@ -1,4 +1,4 @@
-//! What clients are told as it comes.
+//! Streams written for clients, event by event.
 
 use serde_json::{Value, json};
 use toolgate_model::{

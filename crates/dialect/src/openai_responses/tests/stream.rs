@@ -113,7 +113,7 @@ fn what_was_not_streamed_is_told_at_the_end() {
         (&[added(0, call("a", json!(""))), done(0, call("a", json!({ "x": 1 })))], "call a {\"x\":1}"),
         (&[done(0, call("a", json!("{}")))], "call a {}"),
         (&[added(0, message("")), text(0, "he"), done(0, message("hello"))], "text hello"),
-        // The host contradicts itself: what was told stays.
+        // The host contradicts itself: what was sent stays.
         (&[added(0, message("")), text(0, "he"), done(0, message("ha, other"))], "text he"),
         (&[added(0, json!({ "type": "mcp_list_tools", "id": "l" }))], "opaque mcp_list_tools"),
     ];

@@ -1,25 +1,25 @@
-//! Makes a reply's ending agree with its content when it crosses dialects.
+//! Makes a reply's stop reason agree with its content when it is translated to another dialect.
 
 use crate::event::{BlockStart, StopReason, TurnEvent};
 
-/// Sees a reply's events pass and corrects why it ended: any call means [`StopReason::ToolUse`] (T14), no call means
-/// anything but that (T15), and an answer that was cut short stays so (T16).
+/// Watches a reply's events and corrects its stop reason: with a call it is [`StopReason::ToolUse`] (T14), without one it
+/// is not (T15), and a truncated reply stays truncated (T16).
 #[derive(Debug, Default)]
-pub struct Settler {
-    calls: bool,
+pub struct StopReasonNormalizer {
+    has_calls: bool,
 }
 
-impl Settler {
+impl StopReasonNormalizer {
     /// Before the first event.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Passes the event on, corrected.
+    /// Returns the event, with a corrected stop reason.
     pub fn event(&mut self, mut event: TurnEvent) -> TurnEvent {
         match &mut event {
-            TurnEvent::BlockStarted(BlockStart::ToolCall { .. }) => self.calls = true,
-            TurnEvent::Finished(finish) => settle(&mut finish.stop, self.calls),
+            TurnEvent::BlockStarted(BlockStart::ToolCall { .. }) => self.has_calls = true,
+            TurnEvent::Finished(finish) => normalize(&mut finish.stop, self.has_calls),
             TurnEvent::BlockStarted(
                 BlockStart::Text | BlockStart::Refusal | BlockStart::Reasoning(_) | BlockStart::Opaque(_),
             )
@@ -32,10 +32,12 @@ impl Settler {
     }
 }
 
-fn settle(stop: &mut StopReason, calls: bool) {
-    let settled = match stop {
-        StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) if calls => StopReason::ToolUse,
-        StopReason::ToolUse if !calls => StopReason::EndTurn,
+fn normalize(stop: &mut StopReason, has_calls: bool) {
+    let normalized = match stop {
+        StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) if has_calls => {
+            StopReason::ToolUse
+        }
+        StopReason::ToolUse if !has_calls => StopReason::EndTurn,
         StopReason::EndTurn
         | StopReason::StopSequence
         | StopReason::Other(_)
@@ -46,7 +48,7 @@ fn settle(stop: &mut StopReason, calls: bool) {
         | StopReason::ContentFilter
         | StopReason::ContextWindow => return,
     };
-    *stop = settled;
+    *stop = normalized;
 }
 
 #[cfg(test)]
@@ -54,11 +56,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_decide_how_a_reply_ended() {
-        let check = |stop: StopReason, calls: bool, expect: StopReason| {
-            let mut settled = stop;
-            settle(&mut settled, calls);
-            assert_eq!(settled, expect);
+    fn calls_decide_the_stop_reason() {
+        let check = |stop: StopReason, has_calls: bool, expect: StopReason| {
+            let mut normalized = stop;
+            normalize(&mut normalized, has_calls);
+            assert_eq!(normalized, expect);
         };
         check(StopReason::EndTurn, true, StopReason::ToolUse); // T14
         check(StopReason::Other(String::new()), true, StopReason::ToolUse); // T14
