@@ -16,6 +16,7 @@ pub mod config;
 mod demo;
 mod host_headers;
 mod http;
+mod idle_timer;
 mod nearest;
 mod pattern;
 mod prompted;
@@ -29,6 +30,7 @@ pub use agent::{
 };
 pub use host_headers::HostHeaders;
 pub use http::{AssembleError, Tls};
+pub use idle_timer::IdleTimer;
 pub use nearest::nearest;
 pub use pattern::ModelPattern;
 pub use route::{Route, Router};

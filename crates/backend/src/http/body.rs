@@ -13,7 +13,7 @@ use toolgate_model::TurnError;
 use super::connection::HostExchange;
 use super::failure::Host;
 use super::pool::Pool;
-use super::timer::IdleTimer;
+use crate::idle_timer::IdleTimer;
 use crate::stats::InFlight;
 
 /// The body of a host's response. Dropping it cancels the request at the host (T20).

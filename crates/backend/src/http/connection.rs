@@ -18,8 +18,8 @@ use toolgate_h1::{Decoded, Exchange, ExchangeError};
 
 use super::request::HostRequest;
 use super::response_head::HostHead;
-use super::timer::IdleTimer;
 use crate::config::HostDeadlines;
+use crate::idle_timer::IdleTimer;
 use crate::stats::OpenConnection;
 
 /// The socket of a host, encrypted or not.

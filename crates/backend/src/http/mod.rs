@@ -16,7 +16,6 @@ mod request_error;
 mod response_head;
 mod retry;
 mod splice;
-mod timer;
 
 use std::future::poll_fn;
 use std::sync::Arc;

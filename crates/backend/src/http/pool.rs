@@ -24,8 +24,8 @@ use super::failure::Host;
 use super::request::HostRequest;
 use super::request_error::RequestError;
 use super::response_head::HostHead;
-use super::timer::IdleTimer;
 use crate::config::HostDeadlines;
+use crate::idle_timer::IdleTimer;
 use crate::stats::{InFlight, OpenConnection, UpstreamStats};
 
 /// Idle connections that are kept, so that a burst finds them again.

@@ -35,7 +35,7 @@ where
 async fn falls_behind(deadlines: &ClientDeadlines, received: &AtomicUsize) {
     let mut pace = Pace::new(deadlines, 0);
     loop {
-        tokio::time::sleep_until(pace.window_end()).await;
+        tokio::time::sleep(pace.window()).await;
         if !pace.next_window(received.load(Ordering::Relaxed)) {
             return;
         }

@@ -9,16 +9,15 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
-use tokio::time::Instant;
 use tokio_util::io::poll_read_buf;
 use tokio_util::sync::WaitForCancellationFuture;
+use toolgate_backend::IdleTimer;
 use toolgate_h1::write;
 use toolgate_state::UnixMillis;
 
 use super::head::{self, AfterReply};
 use super::pace::Pace;
 use super::prefixed::Prefixed;
-use super::timer::Timer;
 use crate::config::ClientDeadlines;
 use crate::turn::{TurnBody, TurnReply};
 
@@ -44,16 +43,14 @@ pub(super) struct Connection {
     stream: TcpStream,
     received: BytesMut,
     out: BytesMut,
-    timer: Timer,
-    /// Since when the client has not taken what is in `out`.
-    stalled_since: Option<Instant>,
+    timer: IdleTimer,
     deadlines: ClientDeadlines,
 }
 
 impl Connection {
     pub(super) fn new(stream: TcpStream, deadlines: ClientDeadlines) -> Self {
         let (received, out) = (BytesMut::new(), BytesMut::new());
-        Self { stream, received, out, timer: Timer::default(), stalled_since: None, deadlines }
+        Self { stream, received, out, timer: IdleTimer::default(), deadlines }
     }
 
     /// Bytes that were received and not used yet.
@@ -75,13 +72,12 @@ impl Connection {
         if !self.received.is_empty() {
             return Ok(());
         }
-        let mut deadline = None;
+        self.timer.restart();
         poll_fn(|cx| {
             if let Poll::Ready(received) = self.poll_receive(USUAL_ROOM_BYTES, cx) {
                 return Poll::Ready(received);
             }
-            let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.deadlines.idle);
-            if self.timer.poll(deadline, cx).is_ready() {
+            if self.timer.poll(self.deadlines.idle, cx).is_ready() {
                 return Poll::Ready(Err(ErrorKind::TimedOut.into()));
             }
             ready!(stopping.as_mut().poll(cx));
@@ -90,20 +86,26 @@ impl Connection {
         .await
     }
 
-    /// Receives more of a head that must be complete at the deadline.
-    pub(super) async fn receive_head(&mut self, deadline: Instant) -> io::Result<()> {
+    /// The time for a head begins.
+    pub(super) fn begin_head(&mut self) {
+        self.timer.restart();
+    }
+
+    /// Receives more of a head. Fails if the whole head takes too long.
+    pub(super) async fn receive_head(&mut self) -> io::Result<()> {
         poll_fn(|cx| {
             if let Poll::Ready(received) = self.poll_receive(USUAL_ROOM_BYTES, cx) {
                 return Poll::Ready(received);
             }
-            self.timer.poll(deadline, cx).map(|()| Err(ErrorKind::TimedOut.into()))
+            self.timer.poll(self.deadlines.head, cx).map(|()| Err(ErrorKind::TimedOut.into()))
         })
         .await
     }
 
     /// The next bytes as a body of this length. Fails with `TimedOut` if they come too slowly.
     pub(super) async fn body(&mut self, length: usize) -> io::Result<Bytes> {
-        let mut pace = None;
+        let mut pace = Pace::new(&self.deadlines, self.received.len());
+        self.timer.restart();
         while self.received.len() < length {
             let missing = length - self.received.len();
             let room = missing.clamp(USUAL_ROOM_BYTES, MAX_ROOM_BYTES);
@@ -111,11 +113,11 @@ impl Connection {
                 if let Poll::Ready(received) = self.poll_receive(room, cx) {
                     return Poll::Ready(received);
                 }
-                let pace = pace.get_or_insert_with(|| Pace::new(&self.deadlines, self.received.len()));
-                while self.timer.poll(pace.window_end(), cx).is_ready() {
+                while self.timer.poll(pace.window(), cx).is_ready() {
                     if !pace.next_window(self.received.len()) {
                         return Poll::Ready(Err(ErrorKind::TimedOut.into()));
                     }
+                    self.timer.restart();
                 }
                 Poll::Pending
             })
@@ -150,6 +152,7 @@ impl Connection {
         after: AfterReply,
     ) -> io::Result<()> {
         head::write_head(&reply, date, after, &mut self.out);
+        self.timer.restart();
         match &mut reply.body {
             TurnBody::Whole(whole) => {
                 let mut bytes = std::mem::take(&mut whole.bytes);
@@ -179,12 +182,12 @@ impl Connection {
     /// Lets a client read a refusal before the connection closes. Closing with unread input would reset the connection,
     /// and the client might never see the refusal.
     pub(super) async fn linger(mut self) {
-        let deadline = Instant::now() + LINGER;
+        self.timer.restart();
         let closed = poll_fn(|cx| {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
             loop {
                 self.received.clear();
-                if self.timer.poll(deadline, cx).is_ready() {
+                if self.timer.poll(LINGER, cx).is_ready() {
                     return Poll::Ready(io::Result::Ok(()));
                 }
                 ready!(self.poll_receive(MIN_ROOM_BYTES, cx))?;
@@ -248,11 +251,10 @@ impl Connection {
     fn poll_write(&mut self, bytes: &mut impl Buf, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while bytes.has_remaining() {
             let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(cx, bytes.chunk()) else {
-                let since = *self.stalled_since.get_or_insert_with(Instant::now);
-                ready!(self.timer.poll(since + self.deadlines.stalled, cx));
+                ready!(self.timer.poll(self.deadlines.stalled, cx));
                 return Poll::Ready(Err(ErrorKind::TimedOut.into()));
             };
-            self.stalled_since = None;
+            self.timer.restart();
             match written? {
                 0 => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
                 count => bytes.advance(count),

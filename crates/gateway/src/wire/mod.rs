@@ -10,7 +10,6 @@ mod fallback;
 mod head;
 mod pace;
 mod prefixed;
-mod timer;
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -20,7 +19,6 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use http::StatusCode;
 use tokio::net::TcpStream;
-use tokio::time::Instant;
 use toolgate_h1::HeadError;
 use toolgate_model::{ErrorKind, TurnError};
 
@@ -108,16 +106,13 @@ enum Next {
 /// Receives the head of the next request, of which at least one byte has arrived.
 async fn next_request(connection: &mut Connection, worker: &Worker) -> io::Result<Next> {
     let limits = &worker.shared.limits;
-    let mut deadline = None;
+    connection.begin_head();
     loop {
         match head::find(connection.received(), limits.body_bytes) {
             Ok(Found::Turn(turn)) => return Ok(Next::Turn(turn)),
             Ok(Found::Other) => return Ok(Next::Other),
             Err(error) => return Ok(Next::Malformed(error)),
-            Ok(Found::Incomplete) => {
-                let deadline = *deadline.get_or_insert_with(|| Instant::now() + limits.deadlines.head);
-                connection.receive_head(deadline).await?;
-            }
+            Ok(Found::Incomplete) => connection.receive_head().await?,
         }
     }
 }

@@ -8,33 +8,29 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::Instant;
-
-use super::timer::Timer;
+use toolgate_backend::IdleTimer;
 
 /// Gives the bytes that were received already, then those that arrive. Writes fail if the client takes nothing for
 /// too long.
 pub(crate) struct Prefixed {
     prefix: BytesMut,
     stream: TcpStream,
-    timer: Timer,
+    timer: IdleTimer,
     max_stall: Duration,
-    stalled_since: Option<Instant>,
 }
 
 impl Prefixed {
     pub(super) fn new(prefix: BytesMut, stream: TcpStream, max_stall: Duration) -> Self {
-        Self { prefix, stream, timer: Timer::default(), max_stall, stalled_since: None }
+        Self { prefix, stream, timer: IdleTimer::default(), max_stall }
     }
 
     /// Bounds how long a write makes no progress.
     fn bounded<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.stalled_since = None;
+            self.timer.restart();
             return written;
         }
-        let since = *self.stalled_since.get_or_insert_with(Instant::now);
-        ready!(self.timer.poll(since + self.max_stall, cx));
+        ready!(self.timer.poll(self.max_stall, cx));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
 }

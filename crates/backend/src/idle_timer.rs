@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// Fires after a time without progress. One timer serves all waits of a turn: it is created at the first wait, and
+/// Fires after a time without progress. One timer serves all waits of a turn or connection: it is created at the first wait, and
 /// moved only when it fires too early or a shorter limit applies, so progress costs nothing.
 #[derive(Default)]
-pub(super) struct IdleTimer {
+pub struct IdleTimer {
     /// When the current wait began; `None` while there is nothing to wait for.
     since: Option<Instant>,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -18,12 +18,12 @@ pub(super) struct IdleTimer {
 
 impl IdleTimer {
     /// There was progress: the next wait begins anew.
-    pub(super) fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.since = None;
     }
 
     /// Ready when the current wait has lasted for `limit`.
-    pub(super) fn poll(&mut self, limit: Duration, cx: &mut Context<'_>) -> Poll<()> {
+    pub fn poll(&mut self, limit: Duration, cx: &mut Context<'_>) -> Poll<()> {
         let ends = *self.since.get_or_insert_with(Instant::now) + limit;
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(ends)));
         if ends < sleep.deadline() {
