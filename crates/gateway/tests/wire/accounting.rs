@@ -2,8 +2,10 @@
 
 use toolgate_testkit::{RawHost, RawStep};
 
-use crate::gate::Gate;
-use crate::stage::{Ask, STREAM_HEAD, all_events, chunk, client_of, first_events, gate_before, turn};
+use crate::gate::{Gate, ask};
+use crate::replies;
+use crate::service_hosts::HOSTS;
+use crate::stage::{Ask, STREAM_HEAD, chunk, client_of, first_events, gate_before, post, turn};
 
 /// Waits until one turn is recorded, and gives its line of the metrics.
 async fn recorded(gate: &Gate) -> String {
@@ -17,20 +19,34 @@ async fn recorded(gate: &Gate) -> String {
     }
 }
 
+/// The last event of a stream, by the path of its API.
+fn last_event(path: &str) -> &'static str {
+    match path {
+        "/v1/messages" => "event: message_stop\n",
+        "/v1/chat/completions" => "data: [DONE]",
+        _ => "event: response.completed\n",
+    }
+}
+
 #[tokio::test]
 async fn a_client_that_leaves_after_the_last_event_got_a_complete_reply() {
-    let host = RawHost::start().await;
-    // The last event, without the end of the body.
-    let bytes = format!("{STREAM_HEAD}{}", chunk(&all_events()));
-    host.on([RawStep::ReadMessage, RawStep::send(bytes), RawStep::ReadToEnd]);
-    let gate = gate_before(&host);
-    let mut client = client_of(&gate).await;
-    client.send(turn(Ask::Stream)).await;
-    client.read_until("event: message_stop").await;
-    client.read_until("\n\n").await;
-    drop(client);
-    let line = recorded(&gate).await;
-    assert!(line.contains("status=\"200\""), "{line}");
+    for host in &HOSTS {
+        for (path, body) in ask(host.model, true) {
+            let raw = RawHost::start().await;
+            // The last event, without the end of the body.
+            let events = replies::bytes_of(&(host.tail)(host.begun()));
+            let bytes = format!("{STREAM_HEAD}{}", chunk(&events));
+            raw.on([RawStep::ReadMessage, RawStep::send(bytes), RawStep::ReadToEnd]);
+            let gate = gate_before(&raw);
+            let mut client = client_of(&gate).await;
+            client.send(post(path, "", &body.to_string())).await;
+            client.read_until(last_event(path)).await;
+            client.read_until("\n\n").await;
+            drop(client);
+            let line = recorded(&gate).await;
+            assert!(line.contains("status=\"200\""), "{path} at {}: {line}", host.model);
+        }
+    }
 }
 
 #[tokio::test]

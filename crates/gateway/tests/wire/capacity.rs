@@ -1,5 +1,6 @@
 //! More connections than the gateway serves at once.
 
+use rustix::process::{Resource, Rlimit};
 use toolgate_backend::config::BackendConfig;
 use toolgate_testkit::{RawClient, RawMessage};
 
@@ -10,6 +11,13 @@ const CAP: usize = 100;
 
 /// Ten times as many as are served.
 const CONNECTIONS: usize = 1000;
+
+/// Lets this process open as many files as the system allows: each connection takes two here.
+fn raise_file_limit() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    rustix::process::setrlimit(Resource::Nofile, raised).expect("raise the limit of open files");
+}
 
 const HEALTH: &str = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
@@ -35,6 +43,7 @@ async fn counted(client: &mut RawClient) -> usize {
 
 #[tokio::test]
 async fn connections_beyond_the_cap_are_not_served_and_those_within_it_are() {
+    raise_file_limit();
     let gate = capped();
     let mut served = Vec::new();
     for _ in 0..CAP {
@@ -77,4 +86,20 @@ async fn a_place_becomes_free_when_its_client_leaves() {
         let mut client = client_of(&gate).await;
         assert!(is_served(&mut client).await);
     }
+}
+
+#[tokio::test]
+async fn a_refused_client_is_told_to_try_again() {
+    let gate = capped();
+    let mut served = Vec::new();
+    for _ in 0..CAP {
+        let mut client = client_of(&gate).await;
+        assert!(is_served(&mut client).await);
+        served.push(client);
+    }
+    let (responses, _) = client_of(&gate).await.rest().await;
+    assert_eq!(responses.len(), 1, "{responses:?}");
+    let refusal = &responses[0];
+    assert_eq!((refusal.status(), refusal.header("connection"), refusal.is_complete), (503, "close", true));
+    assert!(!refusal.header("retry-after").is_empty(), "{}", refusal.head);
 }

@@ -4,10 +4,10 @@
 use serde_json::json;
 use toolgate_testkit::{RawClient, RawEnd, RawHost, RawStep, Script, ScriptedUpstream};
 
-use crate::gate::Gate;
+use crate::gate::{Gate, backends, config};
 use crate::replies;
 use crate::stage::{
-    Ask, assert_next_request_works, client_of, gate_before, good_reply, post, turn, turn_body,
+    Ask, assert_next_request_works, chunk, client_of, gate_before, good_reply, post, turn, turn_body,
 };
 
 /// The second of two requests on a connection. It asks to close, so that the client reads to an end in any case.
@@ -156,6 +156,52 @@ async fn a_chunk_size_that_is_none_is_refused() {
     }
 }
 
+#[tokio::test]
+async fn chunks_in_http_1_0_are_refused() {
+    let body = turn_body(Ask::Whole, "hello");
+    let head = "POST /v1/messages HTTP/1.0\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    check_refused(&format!(
+        "{head}transfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+        body.len()
+    ))
+    .await;
+}
+
+/// Sends bytes that must be refused with this status.
+async fn check_refused_with(bytes: &str, status: u16) {
+    let (upstream, gate) = echo().await;
+    let mut client = client_of(&gate).await;
+    client.send(bytes).await;
+    let response = client.response().await;
+    assert_eq!(response.status(), status, "{}", response.text());
+    assert!(upstream.requests().is_empty());
+    let mut client = client_of(&gate).await;
+    client.send(turn(Ask::Whole)).await;
+    assert_echoes(&mut client, "hello").await;
+}
+
+#[tokio::test]
+async fn a_head_without_end_is_refused() {
+    let start = "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\n";
+    check_refused_with(&format!("{start}{}", "x-more: 1\r\n".repeat(20_000)), 431).await;
+    check_refused_with(&format!("{start}x-large: {}", "1".repeat(200_000)), 431).await;
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_with_and_without_a_length() {
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    let body = turn_body(Ask::Whole, &"x".repeat(MAX_BODY_BYTES));
+    let length = body.len();
+    check_refused_with(&format!("{head}content-length: {length}\r\n\r\n{body}"), 413).await;
+    let chunked = format!("{head}transfer-encoding: chunked\r\n\r\n");
+    check_refused_with(&format!("{chunked}{}0\r\n\r\n", chunk(&body)), 413).await;
+    let (start, rest) = body.split_at(length / 2);
+    check_refused_with(&format!("{chunked}{}{}0\r\n\r\n", chunk(start), chunk(rest)), 413).await;
+}
+
+/// The largest request body of [`echo`].
+const MAX_BODY_BYTES: usize = 1000;
+
 /// A gateway before a host that repeats what it was asked.
 async fn echo() -> (ScriptedUpstream, Gate) {
     let upstream = ScriptedUpstream::start().await;
@@ -164,7 +210,9 @@ async fn echo() -> (ScriptedUpstream, Gate) {
         reply["content"][0]["text"] = request.json()["messages"][0]["content"].clone();
         Script::json(200, reply)
     });
-    let gate = Gate::before(&upstream);
+    let mut config = config();
+    config.limits.body_bytes = MAX_BODY_BYTES;
+    let gate = Gate::start(&config, backends(&upstream));
     (upstream, gate)
 }
 

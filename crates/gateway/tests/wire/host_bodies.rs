@@ -55,6 +55,14 @@ async fn half_a_head_is_an_error_and_not_sent_again() {
 }
 
 #[tokio::test]
+async fn an_error_whose_body_breaks_off_keeps_its_status() {
+    let error = response("422 Unprocessable Content", "", r#"{"type":"error","error":{"message":"odd"}}"#);
+    for ask in [Ask::Whole, Ask::Stream] {
+        breaks_off(ask, &error[..error.len() - 9]).await.assert_error(422, "").assert_requests(2);
+    }
+}
+
+#[tokio::test]
 async fn a_reset_in_the_middle_of_a_reply_is_an_error_and_not_sent_again() {
     let whole = good_reply();
     let steps = [RawStep::ReadMessage, RawStep::send(&whole[..whole.len() - 9]), RawStep::Reset];

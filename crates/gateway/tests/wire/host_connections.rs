@@ -82,6 +82,27 @@ async fn a_request_is_not_sent_again_after_the_first_byte_of_its_response() {
 }
 
 #[tokio::test]
+async fn bytes_on_an_idle_connection_are_not_the_next_response() {
+    let host = RawHost::start().await;
+    let smuggled = good_reply().replace("hi there", "smuggled");
+    host.on([
+        RawStep::ReadMessage,
+        RawStep::send(good_reply()),
+        RawStep::gate("more"),
+        RawStep::send(smuggled),
+        RawStep::answer_all(good_reply()),
+    ]);
+    host.always([RawStep::answer_all(good_reply())]);
+    let gate = gate_before(&host);
+    assert_next_request_works(&gate).await;
+    host.open("more");
+    host.until("the bytes to be sent", |all| all[0].steps == 4).await;
+    assert_next_request_works(&gate).await;
+    let requests: Vec<usize> = host.connections().iter().map(|one| one.requests().len()).collect();
+    assert_eq!(requests, [1, 1]);
+}
+
+#[tokio::test]
 async fn a_host_that_asks_to_close_gets_its_next_request_on_a_new_connection() {
     let host = RawHost::start().await;
     let reply = good_reply().replace("content-type", "connection: close\r\ncontent-type");

@@ -33,4 +33,8 @@ mod replies;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
+#[path = "../service/hosts.rs"]
+#[expect(dead_code, reason = "shared with the tests of the service, which use the rest")]
+mod service_hosts;
+#[cfg(test)]
 mod stage;

@@ -30,6 +30,8 @@ pub struct RawHost {
 pub struct RawConnection {
     /// Every byte that came, after TLS where there is TLS.
     pub received: Vec<u8>,
+    /// How many of its steps were completed.
+    pub steps: usize,
     /// `None` while it goes on.
     pub end: Option<RawEnd>,
 }
@@ -93,7 +95,12 @@ impl RawHost {
     /// The connections so far, oldest first.
     pub fn connections(&self) -> Vec<RawConnection> {
         let tapes = self.shared.tapes.lock();
-        tapes.iter().map(|tape| RawConnection { received: tape.received(), end: tape.end() }).collect()
+        let connection = |tape: &Arc<Tape>| RawConnection {
+            received: tape.received(),
+            steps: tape.steps(),
+            end: tape.end(),
+        };
+        tapes.iter().map(connection).collect()
     }
 
     /// The requests so far, of all connections.

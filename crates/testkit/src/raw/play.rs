@@ -59,6 +59,7 @@ impl RawEnd {
 #[derive(Debug)]
 pub(super) struct Tape {
     received: Mutex<Vec<u8>>,
+    steps: Mutex<usize>,
     end: Mutex<Option<RawEnd>>,
     changed: watch::Sender<()>,
 }
@@ -66,11 +67,16 @@ pub(super) struct Tape {
 impl Tape {
     /// Announces every change on `changed`.
     pub(super) fn new(changed: watch::Sender<()>) -> Self {
-        Self { received: Mutex::default(), end: Mutex::default(), changed }
+        Self { received: Mutex::default(), steps: Mutex::default(), end: Mutex::default(), changed }
     }
 
     pub(super) fn received(&self) -> Vec<u8> {
         self.received.lock().clone()
+    }
+
+    /// How many steps were completed.
+    pub(super) fn steps(&self) -> usize {
+        *self.steps.lock()
     }
 
     pub(super) fn end(&self) -> Option<RawEnd> {
@@ -79,6 +85,11 @@ impl Tape {
 
     fn add(&self, bytes: &[u8]) {
         self.received.lock().extend_from_slice(bytes);
+        self.changed.send_replace(());
+    }
+
+    fn complete_step(&self) {
+        *self.steps.lock() += 1;
         self.changed.send_replace(());
     }
 
@@ -138,6 +149,7 @@ impl<T: Transport> Player<T> {
                 RawStep::Close => return self.stream.shutdown().await,
                 RawStep::Reset => return self.stream.tcp().set_zero_linger(),
             }
+            self.tape.complete_step();
         }
         // A peer that has left already is no failure of a script that has nothing more to say.
         self.stream.shutdown().await.or(Ok(()))
