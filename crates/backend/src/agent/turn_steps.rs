@@ -1,4 +1,4 @@
-//! The program's own messages of a turn: the model's messages, and the built-in calls and results the client never sees.
+//! The messages of a turn as the program has them: with the built-in calls and results that the client never sees.
 
 use serde_json::{Value, json};
 use toolgate_dialect::claude_stream_json::{AgentTools, interrupted_result};
