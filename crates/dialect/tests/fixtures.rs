@@ -1,4 +1,4 @@
-//! Every file under `fixtures/` is a test. The format of the files stands in `fixtures/README.md`.
+//! Every file under `fixtures/` is a test. `fixtures/README.md` describes the format.
 
 mod fixtures_run;
 

@@ -1,4 +1,4 @@
-//! Every case T1 to T39 has a fixture, or stands here with the gateway test that shows it.
+//! Every case T1 to T39 has a fixture, or is listed here with the gateway test that covers it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// How many cases there are.
 const CASES: u32 = 39;
 
-/// What only a running gateway can show, and the test there that does: file and name.
+/// Cases that need a running gateway, with the file and name of their test.
 const SHOWN_BY_THE_GATEWAY: [(&str, &str, &str); 4] = [
     ("T17", "relaying.rs", "half_a_frame_never_reaches_the_client_and_a_cut_ends_in_an_error_event"),
     ("T19", "upstreams.rs", "pings_keep_a_silent_stream_alive_before_the_first_byte_and_between_frames"),

@@ -1,5 +1,5 @@
-//! One conversation, told by clients of every dialect in every way they have: it is recognised as the same one, and
-//! as another as soon as anything else is said.
+//! A conversation has the same hash in every dialect and in every format of a client, and a different hash as soon as
+//! its content differs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 use proptest::collection::vec;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolgate_dialect::registry;
 use toolgate_model::{Lineage, PrefixHash};
 
-/// What was said in one round: a question, an answer with calls, and their results.
+/// One round: a question, an answer with calls, and their results.
 #[derive(Clone, Debug)]
 struct Round {
     asked: Vec<String>,
@@ -17,14 +17,14 @@ struct Round {
     calls: Vec<(Value, String)>,
 }
 
-/// The ways a client has to say the same.
+/// How a client formats a conversation.
 #[derive(Clone, Copy, Debug)]
-struct Manner {
-    /// A message for every text instead of a block.
+struct Format {
+    /// One message per text instead of one block.
     split: bool,
-    /// Results in the opposite order.
+    /// Results in reverse order.
     backwards: bool,
-    /// Arguments read and written again, cache marks, ids of items, instructions.
+    /// Reserialized arguments, cache marks, item ids, instructions.
     decorated: bool,
 }
 
@@ -40,15 +40,15 @@ fn conversation() -> impl Strategy<Value = Vec<Round>> {
     vec(round, 1..4)
 }
 
-fn manner() -> impl Strategy<Value = Manner> {
-    any::<(bool, bool, bool)>().prop_map(|(split, backwards, decorated)| Manner {
+fn format() -> impl Strategy<Value = Format> {
+    any::<(bool, bool, bool)>().prop_map(|(split, backwards, decorated)| Format {
         split,
         backwards,
         decorated,
     })
 }
 
-impl Manner {
+impl Format {
     /// The texts of each user message.
     fn cut(self, texts: &[String]) -> Vec<Vec<&str>> {
         if self.split {
@@ -72,7 +72,7 @@ impl Manner {
     }
 }
 
-/// The same JSON with fields in the opposite order, other spacing and other numbers.
+/// The same JSON with reversed fields, other spacing and other number formats.
 fn backwards(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -94,29 +94,29 @@ fn call_id(round: usize, call: usize) -> String {
     format!("call_{round}_{call}")
 }
 
-fn anthropic(rounds: &[Round], manner: Manner) -> Value {
+fn anthropic(rounds: &[Round], format: Format) -> Value {
     let mut messages = Vec::new();
     for (at, round) in rounds.iter().enumerate() {
-        for texts in manner.cut(&round.asked) {
+        for texts in format.cut(&round.asked) {
             messages.push(match texts.as_slice() {
-                [text] if !manner.decorated => json!({ "role": "user", "content": text }),
+                [text] if !format.decorated => json!({ "role": "user", "content": text }),
                 texts => json!({ "role": "user", "content": texts.iter().map(|text| {
                     json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } })
                 }).collect::<Vec<_>>() }),
             });
         }
         let text = round.answered.iter().map(|text| json!({ "type": "text", "text": text }));
-        let thought = json!({ "type": "thinking", "thinking": "hm", "signature": "c2ln" });
+        let reasoning = json!({ "type": "thinking", "thinking": "hm", "signature": "c2ln" });
         let calls = round.calls.iter().enumerate().map(|(call, (arguments, _))| {
-            let input: Value = serde_json::from_str(&manner.arguments(arguments)).unwrap();
+            let input: Value = serde_json::from_str(&format.arguments(arguments)).unwrap();
             json!({ "type": "tool_use", "id": call_id(at, call), "name": "weather", "input": input })
         });
         let content: Vec<Value> =
-            manner.decorated.then_some(thought).into_iter().chain(text).chain(calls).collect();
+            format.decorated.then_some(reasoning).into_iter().chain(text).chain(calls).collect();
         if !content.is_empty() {
             messages.push(json!({ "role": "assistant", "content": content }));
         }
-        let results: Vec<Value> = manner
+        let results: Vec<Value> = format
             .results(at, &round.calls)
             .into_iter()
             .map(|(id, text)| json!({ "type": "tool_result", "tool_use_id": id, "content": text }))
@@ -126,19 +126,19 @@ fn anthropic(rounds: &[Round], manner: Manner) -> Value {
         }
     }
     let mut body = json!({ "model": "m", "max_tokens": 9, "messages": messages });
-    if manner.decorated {
+    if format.decorated {
         body["system"] = json!("be brief");
     }
     body
 }
 
-fn chat(rounds: &[Round], manner: Manner) -> Value {
+fn chat(rounds: &[Round], format: Format) -> Value {
     let mut messages = Vec::new();
-    if manner.decorated {
+    if format.decorated {
         messages.push(json!({ "role": "system", "content": "be kind" }));
     }
     for (at, round) in rounds.iter().enumerate() {
-        for texts in manner.cut(&round.asked) {
+        for texts in format.cut(&round.asked) {
             let parts: Vec<Value> =
                 texts.iter().map(|text| json!({ "type": "text", "text": text })).collect();
             messages.push(json!({ "role": "user", "content": parts }));
@@ -148,7 +148,7 @@ fn chat(rounds: &[Round], manner: Manner) -> Value {
             .iter()
             .enumerate()
             .map(|(call, (arguments, _))| {
-                let function = json!({ "name": "weather", "arguments": manner.arguments(arguments) });
+                let function = json!({ "name": "weather", "arguments": format.arguments(arguments) });
                 json!({ "id": call_id(at, call), "type": "function", "function": function })
             })
             .collect();
@@ -159,41 +159,41 @@ fn chat(rounds: &[Round], manner: Manner) -> Value {
             message["content"] = json!("");
         }
         messages.push(message);
-        for (id, text) in manner.results(at, &round.calls) {
+        for (id, text) in format.results(at, &round.calls) {
             messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
         }
     }
     json!({ "model": "m", "messages": messages })
 }
 
-fn responses(rounds: &[Round], manner: Manner) -> Value {
+fn responses(rounds: &[Round], format: Format) -> Value {
     let mut input = Vec::new();
     for (at, round) in rounds.iter().enumerate() {
-        for texts in manner.cut(&round.asked) {
+        for texts in format.cut(&round.asked) {
             let parts: Vec<Value> =
                 texts.iter().map(|text| json!({ "type": "input_text", "text": text })).collect();
             input.push(json!({ "type": "message", "role": "user", "content": parts }));
         }
-        if manner.decorated {
+        if format.decorated {
             let summary = json!([{ "type": "summary_text", "text": "hm" }]);
             input.push(json!({ "type": "reasoning", "id": "rs_1", "summary": summary }));
         }
         if let Some(text) = &round.answered {
             let part = json!({ "type": "output_text", "text": text, "annotations": [] });
             let mut item = json!({ "type": "message", "role": "assistant", "content": [part] });
-            if manner.decorated {
+            if format.decorated {
                 item["id"] = json!(format!("msg_{at}"));
             }
             input.push(item);
         }
         for (call, (arguments, _)) in round.calls.iter().enumerate() {
-            let arguments = manner.arguments(arguments);
+            let arguments = format.arguments(arguments);
             let id = call_id(at, call);
             input.push(
                 json!({ "type": "function_call", "call_id": id, "name": "weather", "arguments": arguments }),
             );
         }
-        for (id, text) in manner.results(at, &round.calls) {
+        for (id, text) in format.results(at, &round.calls) {
             input.push(json!({ "type": "function_call_output", "call_id": id, "output": text }));
         }
     }
@@ -206,11 +206,11 @@ fn lineage(dialect: &str, body: &Value) -> PrefixHash {
     Lineage::of("alice", &request.messages).whole()
 }
 
-fn in_every_dialect(rounds: &[Round], manner: Manner) -> [PrefixHash; 3] {
+fn in_every_dialect(rounds: &[Round], format: Format) -> [PrefixHash; 3] {
     [
-        lineage("anthropic-messages", &anthropic(rounds, manner)),
-        lineage("openai-chat", &chat(rounds, manner)),
-        lineage("openai-responses", &responses(rounds, manner)),
+        lineage("anthropic-messages", &anthropic(rounds, format)),
+        lineage("openai-chat", &chat(rounds, format)),
+        lineage("openai-responses", &responses(rounds, format)),
     ]
 }
 
@@ -218,15 +218,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_conversation_is_the_same_in_every_dialect_and_manner(rounds in conversation(), manner in manner()) {
-        let plain = Manner { split: false, backwards: false, decorated: false };
+    fn a_conversation_is_the_same_in_every_dialect_and_manner(rounds in conversation(), format in format()) {
+        let plain = Format { split: false, backwards: false, decorated: false };
         let hash = lineage("anthropic-messages", &anthropic(&rounds, plain));
-        prop_assert_eq!(in_every_dialect(&rounds, manner), [hash; 3]);
+        prop_assert_eq!(in_every_dialect(&rounds, format), [hash; 3]);
     }
 
     #[test]
-    fn another_word_makes_another_conversation(rounds in conversation(), manner in manner(), place in any::<prop::sample::Index>()) {
-        let before = in_every_dialect(&rounds, manner);
+    fn another_word_makes_another_conversation(rounds in conversation(), format in format(), place in any::<prop::sample::Index>()) {
+        let before = in_every_dialect(&rounds, format);
         let mut changed = rounds.clone();
         let round = place.get(&rounds);
         let round = rounds.iter().position(|other| std::ptr::eq(other, round)).unwrap();
@@ -237,7 +237,7 @@ proptest! {
             (2, _) if round.answered.is_some() => round.answered.as_mut().unwrap().push('!'),
             _ => round.asked[0].push('!'),
         }
-        for (before, after) in before.iter().zip(in_every_dialect(&changed, manner)) {
+        for (before, after) in before.iter().zip(in_every_dialect(&changed, format)) {
             prop_assert_ne!(before, &after);
         }
     }

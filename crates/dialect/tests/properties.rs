@@ -1,4 +1,4 @@
-//! What holds for every dialect, whatever is said: the battery over generated requests and replies.
+//! Properties of every dialect, checked with generated requests and replies.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says where")]
 
 mod generate;
@@ -16,7 +16,7 @@ fn request() -> Arc<TurnRequest> {
     Arc::new(TurnRequest::new("some-model", Vec::new()))
 }
 
-/// What was said must arrive unless a loss speaks of it.
+/// The content must arrive, unless a loss explains the difference.
 fn same(before: &Reply, after: &Reply, losses: &Losses) -> Result<(), TestCaseError> {
     let (before, after) = (essence::of_reply(before), essence::of_reply(after));
     prop_assert_eq!(unexplained(&before, &after, losses), None);
@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn whole_and_streamed_replies_say_the_same(before in generate::reply()) {
+    fn whole_and_streamed_replies_have_the_same_content(before in generate::reply()) {
         for (_, dialect) in &ALL {
             let whole = dialect.client.write_reply(&before, &context(&request()));
             let whole_read = dialect.upstream.read_reply(&whole.value).unwrap().value;
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_stream_is_never_taken_for_another_reply(before in generate::reply(), at in 0.0..1.0_f64) {
+    fn a_truncated_stream_is_never_read_as_a_different_reply(before in generate::reply(), at in 0.0..1.0_f64) {
         for (_, dialect) in &ALL {
             let (bytes, _) = streams::write(dialect, &before.clone().into_events(), &request());
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a small buffer")]
@@ -70,14 +70,14 @@ proptest! {
     }
 
     #[test]
-    fn a_written_request_is_read_and_written_the_same(before in generate::request()) {
+    fn a_written_request_round_trips(before in generate::request()) {
         for (name, dialect) in &ALL {
             let first = dialect.upstream.write_request(&before).unwrap();
             let read = dialect.client.read_request(&first.body);
             prop_assert!(read.is_ok(), "{name}: {:?}\n{}", read.err(), String::from_utf8_lossy(&first.body));
             let read = read.unwrap().value;
-            let (said, arrived) = (essence::of_request(&before), essence::of_written(&read, &first.names));
-            prop_assert_eq!(unexplained(&said, &arrived, &first.losses), None);
+            let (sent, arrived) = (essence::of_request(&before), essence::of_written(&read, &first.names));
+            prop_assert_eq!(unexplained(&sent, &arrived, &first.losses), None);
             let again = dialect.upstream.write_request(&read).unwrap();
             let (first, again) = (json(&first.body), json(&again.body));
             let id = dialect.client.id();
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn rubbish_is_an_error_and_never_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), text in ".{0,200}") {
+    fn garbage_is_an_error_and_never_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), text in ".{0,200}") {
         for (_, dialect) in &ALL {
             prop_assert!(dialect.client.read_request(&bytes).is_err());
             prop_assert!(dialect.upstream.read_reply(&bytes).is_err());
@@ -105,7 +105,7 @@ proptest! {
 }
 
 #[test]
-fn an_error_always_says_something() {
+fn an_error_always_has_a_message() {
     for (name, dialect) in &ALL {
         for body in ["", "\"\"", "{}", r#"{"error":""}"#, r#"{"error":{"message":""}}"#, r#"{"message":""}"#]
         {

@@ -34,13 +34,13 @@ fn places(losses: &Losses) -> Vec<String> {
     losses.iter().map(|loss| loss.place.clone()).collect()
 }
 
-fn asked(messages: Vec<Message>) -> TurnRequest {
+fn request_of(messages: Vec<Message>) -> TurnRequest {
     TurnRequest::new("claude-opus-5", messages)
 }
 
 fn context() -> ReplyContext {
     ReplyContext {
-        request: Arc::new(asked(Vec::new())),
+        request: Arc::new(request_of(Vec::new())),
         now: 0,
         fallback_id: "1".into(),
         estimated_input: 77,

@@ -1,4 +1,4 @@
-//! The dialect against small fixtures of its own; recorded exchanges are judged by `conformance`.
+//! Tests with small examples; recorded exchanges are checked by the conformance crate.
 
 mod foreign_requests;
 mod replies;
@@ -31,7 +31,7 @@ fn plain_context() -> ReplyContext {
     context(TurnRequest::new("m", Vec::new()))
 }
 
-/// Reads frames, each the data of one event; the grammar must accept what comes out.
+/// Reads frames, given as the data of each event, and checks the events with the grammar.
 fn read_stream(frames: &[&str]) -> Result<Vec<TurnEvent>, TurnError> {
     let mut reader = DIALECT.reply_reader();
     let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
@@ -67,7 +67,7 @@ fn last(finish_reason: &str) -> String {
     )
 }
 
-/// Writes events; the data of every frame, and what the comments say.
+/// Writes events; returns the data of every frame and the comments.
 fn write_stream(context: ReplyContext, events: Vec<TurnEvent>) -> Vec<String> {
     let mut writer = DIALECT.reply_writer(context);
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What the dialect holds, case by case: requests, whole replies, streams.
+//! Tests with small examples: requests, whole replies, streams.
 #![expect(clippy::needless_pass_by_value, reason = "cases read better with `json!` as an argument")]
 
 mod reply;
@@ -20,7 +20,7 @@ fn read_request(body: &Value) -> TurnRequest {
     DIALECT.read_request(body.to_string().as_bytes()).expect("the request is valid").value
 }
 
-/// What the host gets.
+/// The body that the host receives.
 fn sent(request: &TurnRequest) -> Value {
     let written = DIALECT.write_request(request).expect("the request can be written");
     serde_json::from_slice(&written.body).expect("the body is JSON")
@@ -40,7 +40,7 @@ fn context_of(request: TurnRequest) -> ReplyContext {
     }
 }
 
-/// Reads a stream of these events, each named by its data only.
+/// Reads a stream of events without event names.
 fn read_stream(events: &[Value]) -> (Vec<TurnEvent>, Result<(), TurnError>) {
     let mut reader = DIALECT.reply_reader();
     let mut out = Vec::new();
@@ -64,7 +64,7 @@ fn write_stream(events: Vec<TurnEvent>, context: ReplyContext) -> Vec<Value> {
     frames(&bytes)
 }
 
-/// The data of the frames in these bytes; each is named as its data says.
+/// The data of the frames; each frame's event name must equal its type.
 fn frames(bytes: &[u8]) -> Vec<Value> {
     let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
     decoder.push(bytes);

@@ -30,9 +30,9 @@ pub(crate) fn check(path: &Path) -> datatest_stable::Result<()> {
     let body = case.body.as_str().map_or_else(|| case.body.to_string(), str::to_owned);
     let error = dialect(&case.upstream)?.upstream.read_error(case.status, body.as_bytes());
     case.expect_error.check(&error)?;
-    let told = dialect(&case.client)?.client.write_error(&error);
-    let difference = Matcher::default().difference(&case.expect, &serde_json::from_slice(&told)?);
+    let written = dialect(&case.client)?.client.write_error(&error);
+    let difference = Matcher::default().difference(&case.expect, &serde_json::from_slice(&written)?);
     let fault = difference
-        .map(|difference| format!("{difference}\nthe body is:\n{}", String::from_utf8_lossy(&told)));
+        .map(|difference| format!("{difference}\nthe body is:\n{}", String::from_utf8_lossy(&written)));
     fault.map_or(Ok(()), |fault| Err(fault.into()))
 }

@@ -1,4 +1,4 @@
-//! Frames as fixtures write them, as bytes, and as they were found in a written stream.
+//! Frames in fixtures, as bytes, and in a written stream.
 //!
 //! A string is a frame's raw lines. An object with a `type` is an event of that name; any other object is data alone.
 
@@ -21,7 +21,7 @@ pub(crate) fn bytes(frames: &[Value]) -> Vec<u8> {
     out
 }
 
-/// The bytes are exactly the expected frames.
+/// Checks that the bytes are exactly the expected frames.
 pub(crate) fn check(expect: &[Value], stream: &[u8]) -> Result<(), String> {
     let expect = decode(&bytes(expect))?;
     let found = decode(stream)?;
@@ -37,7 +37,7 @@ pub(crate) fn check(expect: &[Value], stream: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Cuts a stream into the name and data of its events.
+/// Splits a stream into the name and data of its events.
 pub(crate) fn decode(stream: &[u8]) -> Result<Vec<(String, String)>, String> {
     let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
     decoder.push(stream);

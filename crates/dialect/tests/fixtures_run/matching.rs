@@ -1,15 +1,15 @@
-//! When a JSON value is as expected: the same value, except that in the expectation
-//! - the string `"*"` stands for any value but null: ids and times the writer makes up;
-//! - `"*name"` does too, but for the same value wherever the name stands, and another value for another name;
-//! - the key `"..."` in an object lets further fields stand there;
-//! - a field that is not named may be null or false, as if it were missing.
+//! Compares a JSON value with an expectation. They must be equal, except that in the expectation
+//! - the string `"*"` matches any value but null, for generated ids and times;
+//! - `"*name"` matches any value but null, the same for each occurrence of the name and different for other names;
+//! - the key `"..."` in an object allows further fields;
+//! - a field that is not named may be missing, null or false.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
 const WILDCARD: char = '*';
-/// Further fields may stand here.
+/// Allows further fields.
 const OPEN: &str = "...";
 
 /// Compares the values of one fixture.
@@ -19,7 +19,7 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    /// The first place where the value is not as expected.
+    /// The first difference from the expectation.
     pub(crate) fn difference(&mut self, expect: &Value, found: &Value) -> Option<String> {
         self.at("", expect, found)
     }

@@ -1,4 +1,4 @@
-//! Runs fixtures: one module for each kind, and how expectations are matched.
+//! Runs fixtures: one module per kind, and the matching of expectations.
 
 pub(crate) mod error;
 pub(crate) mod frames;
@@ -15,16 +15,16 @@ use serde::de::DeserializeOwned;
 use toolgate_dialect::registry::{self, Dialect};
 use toolgate_model::{ErrorKind, Losses, TurnError};
 
-/// What a check gives: nothing, or what is wrong.
+/// The result of a check: nothing, or the fault.
 pub(crate) type Outcome = Result<(), String>;
 
-/// Reads a fixture; an unknown or missing field is an error, so that no expectation is skipped by a slip.
+/// Reads a fixture. An unknown or missing field is an error, so that a typo does not skip an expectation.
 pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read the fixture: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("not a fixture of this kind: {error}"))
 }
 
-/// The dialect a fixture names.
+/// The dialect that a fixture names.
 pub(crate) fn dialect(name: &str) -> Result<&'static Dialect, String> {
     registry::find(name).ok_or_else(|| format!("no dialect is called `{name}`"))
 }

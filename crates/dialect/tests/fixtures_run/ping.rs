@@ -1,5 +1,5 @@
-//! Signs of life: before the first event and between events, a client sees a ping it can ignore, and the reply still
-//! starts once (T19).
+//! Pings: before the first event and between events, a client sees a ping that it can ignore, and the reply still starts
+//! once (T19).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ struct PingCase {
     #[serde(rename = "why")]
     _why: String,
     client: String,
-    /// What a client sees of a ping, the start of the reply and another ping; a comment is no event.
+    /// The events of a ping, the start of the reply and another ping; a comment is not an event.
     expect: Vec<Value>,
-    /// The bytes of a ping, where it is a comment.
+    /// The bytes of a ping, if it is a comment.
     comment: Option<String>,
 }
 

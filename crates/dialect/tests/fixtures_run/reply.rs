@@ -49,7 +49,7 @@ struct RequestSource {
     body: Value,
 }
 
-/// What was read of a host's reply, as the gateway hands it to the client's dialect.
+/// A host's reply as read, in the form that the gateway passes to the client's dialect.
 struct Heard {
     events: Vec<TurnEvent>,
     end: Result<(), TurnError>,
@@ -131,7 +131,7 @@ fn judge_whole(
         streamed
             .extend(whole.last().filter(|statement| statement.speaker == essence::Speaker::Usage).cloned());
     }
-    // What cannot be said in one piece (arguments that are no JSON) is reported; everything else is the same.
+    // Losses of the whole form only (arguments that are not JSON) are reported; everything else is the same.
     let reported = whole_losses.iter().any(|loss| !stream.losses.contains(&loss.place));
     if whole == streamed || reported {
         Ok(())
@@ -183,7 +183,7 @@ fn feed(
     reader.end(events)
 }
 
-/// What the gateway does between the dialects: tools get their own names back, and where the dialects differ the
+/// What the gateway does between the dialects: restores tool names and, if the dialects differ, normalizes the
 /// ending is made to agree with the content.
 fn handed_over(events: Vec<TurnEvent>, from: &Dialect, to: &Dialect, names: &NameMap) -> Vec<TurnEvent> {
     let mut normalizer = StopReasonNormalizer::new();

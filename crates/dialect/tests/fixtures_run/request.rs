@@ -43,7 +43,7 @@ pub(crate) fn check(path: &Path) -> datatest_stable::Result<()> {
     }
 }
 
-/// What a dialect refuses is the inner error, what the fixture finds wrong the outer.
+/// The inner error is the dialect's rejection, the outer one is a fault of the fixture.
 fn translate(case: &RequestCase) -> Result<Result<(), TurnError>, String> {
     let read = match dialect(&case.client)?.client.read_request(case.body.get().as_bytes()) {
         Ok(read) => read,

@@ -1,4 +1,4 @@
-//! Bytes as hosts send them, cut into events at every split (T21).
+//! Decodes the bytes of hosts into events, in every split (T21).
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use toolgate_dialect::frame::{FrameError, SseDecoder};
 
 use super::load;
 
-/// The pieces a stream is fed in: inside characters and line ends, and all at once.
+/// Chunk sizes: inside characters and line ends, and all at once.
 const SPLITS: [usize; 5] = [1, 2, 3, 7, usize::MAX];
 
 #[derive(Debug, Deserialize)]
@@ -17,9 +17,9 @@ struct SseCase {
     _case: String,
     #[serde(rename = "why")]
     _why: String,
-    /// The bytes: text, or numbers where they are no text.
+    /// The bytes: text, or numbers if they are not text.
     bytes: Vec<Piece>,
-    /// The largest frame taken.
+    /// The maximum frame size.
     limit: Option<usize>,
     /// Name and data of each event.
     frames: Vec<(String, String)>,

@@ -13,9 +13,9 @@ use toolgate_model::{
 /// Any complete reply.
 pub(crate) fn reply() -> impl Strategy<Value = Reply> {
     let blocks = (option::of(reasoning()), option::of(text()), vec(call(), 0..3)).prop_map(
-        |(thought, text, calls)| {
+        |(reasoning, text, calls)| {
             let calls = calls.into_iter().enumerate().map(|(at, call)| numbered(call, at));
-            thought
+            reasoning
                 .into_iter()
                 .chain(text.map(Block::Text))
                 .chain(calls.map(Block::ToolCall))
@@ -67,10 +67,10 @@ pub(crate) fn request() -> impl Strategy<Value = TurnRequest> {
     })
 }
 
-/// What was asked, said, called and answered, and whether the tools failed.
+/// Question, answer, calls and results, and whether the tools failed.
 type Round = (Vec<Part>, Option<Text>, Vec<ToolCall>, Vec<Vec<Part>>, bool);
 
-fn one_round(round: usize, (asked, said, calls, results, failed): Round) -> Vec<Message> {
+fn one_round(round: usize, (question, reply, calls, results, failed): Round) -> Vec<Message> {
     let calls: Vec<ToolCall> =
         calls.into_iter().enumerate().map(|(at, call)| numbered(call, round * 10 + at)).collect();
     let answer = |(call, content): (&ToolCall, &Vec<Part>)| ToolResult {
@@ -81,10 +81,10 @@ fn one_round(round: usize, (asked, said, calls, results, failed): Round) -> Vec<
         extras: Extras::NONE,
     };
     let results: Vec<ToolResult> = calls.iter().zip(&results).map(answer).collect();
-    let text = said.unwrap_or_else(|| Text::new("so"));
+    let text = reply.unwrap_or_else(|| Text::new("so"));
     let content = std::iter::once(Block::Text(text)).chain(calls.into_iter().map(Block::ToolCall)).collect();
     let mut messages =
-        vec![user(asked), Message::Assistant(AssistantMessage { content, extras: Extras::NONE })];
+        vec![user(question), Message::Assistant(AssistantMessage { content, extras: Extras::NONE })];
     if !results.is_empty() {
         messages.push(Message::ToolResults(ToolResults { results }));
     }

@@ -1,4 +1,4 @@
-//! Errors, both ways.
+//! Errors, read and written.
 
 use serde_json::{Value, json};
 use toolgate_model::{ErrorKind, TurnError};
@@ -39,7 +39,7 @@ fn an_error_keeps_its_kind_status_and_message() {
 }
 
 #[test]
-fn a_hosts_strange_answers_are_still_clear() {
+fn unknown_error_bodies_still_give_a_clear_error() {
     let cases: [(u16, &str, ErrorKind, &str); 5] = [
         (
             422,
@@ -52,9 +52,9 @@ fn a_hosts_strange_answers_are_still_clear() {
             502,
             "<html>bad gateway</html>",
             ErrorKind::Upstream,
-            "status 502 and this, which is no error of the Messages API: <html>",
+            "status 502 and a body that is not an error of the Messages API: <html>",
         ),
-        (503, "", ErrorKind::Unavailable, "status 503 and no text"),
+        (503, "", ErrorKind::Unavailable, "status 503 and an empty body"),
         (529, r#"{"error":{"type":"new_error"}}"#, ErrorKind::Overloaded, "status 529"),
     ];
     for (status, body, kind, message) in cases {
@@ -65,7 +65,7 @@ fn a_hosts_strange_answers_are_still_clear() {
 }
 
 #[test]
-fn there_is_nothing_to_recall() {
-    let mut request = super::asked(Vec::new());
+fn stored_replies_are_not_supported() {
+    let mut request = super::request_of(Vec::new());
     assert_eq!(DIALECT.recall(&mut request, "").unwrap_err().status(), 400);
 }

@@ -1,4 +1,4 @@
-//! Requests that came in another dialect's words.
+//! Requests of other dialects, written for a host of this one.
 
 use serde_json::{Number, Value, json};
 use toolgate_model::{
@@ -8,7 +8,7 @@ use toolgate_model::{
     ToolChoice, ToolOutcome, ToolResult, ToolResults, TurnRequest, UserMessage,
 };
 
-use super::{asked, write};
+use super::{request_of, write};
 use crate::UpstreamDialect;
 use crate::anthropic_messages::DIALECT;
 
@@ -23,7 +23,7 @@ fn system(text: &str) -> Message {
     Message::System(SystemMessage { role: SystemRole::Developer, content, extras: Extras::NONE })
 }
 
-fn said(content: Vec<Block>) -> Message {
+fn assistant(content: Vec<Block>) -> Message {
     Message::Assistant(AssistantMessage { content, extras: Extras::NONE })
 }
 
@@ -60,9 +60,9 @@ fn function(name: &str, schema: Option<&Value>) -> Tool {
 }
 
 #[test]
-fn leading_instructions_stand_above_the_conversation() {
+fn leading_system_messages_become_the_system_prompt() {
     // T29
-    let (body, losses) = write(&asked(vec![system("a"), system("b"), user("hi"), system("c")]));
+    let (body, losses) = write(&request_of(vec![system("a"), system("b"), user("hi"), system("c")]));
     assert_eq!(body["system"], json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]));
     assert_eq!(
         body["messages"],
@@ -77,7 +77,7 @@ fn leading_instructions_stand_above_the_conversation() {
 
 #[test]
 fn instructions_alone_become_a_user_message() {
-    let (body, losses) = write(&asked(vec![system("a")]));
+    let (body, losses) = write(&request_of(vec![system("a")]));
     assert_eq!(body["messages"], json!([{ "role": "user", "content": [{ "type": "text", "text": "a" }] }]));
     assert_eq!(losses, ["messages[].system"]);
 }
@@ -94,8 +94,11 @@ fn arguments_become_objects() {
         (CallKind::Custom, "say \"hi\"", json!({ "input": "say \"hi\"" }), 0),
     ];
     for (kind, arguments, input, lost) in cases {
-        let (body, losses) =
-            write(&asked(vec![user("hi"), said(vec![call("a", kind, arguments)]), results(&["a"])]));
+        let (body, losses) = write(&request_of(vec![
+            user("hi"),
+            assistant(vec![call("a", kind, arguments)]),
+            results(&["a"]),
+        ]));
         assert_eq!(
             (&body["messages"][1]["content"][0]["input"], losses.len()),
             (&input, lost),
@@ -105,16 +108,16 @@ fn arguments_become_objects() {
 }
 
 #[test]
-fn ids_are_made_acceptable_for_call_and_result_alike() {
+fn invalid_ids_are_rewritten_alike_for_call_and_result() {
     // T23 T25
-    let turn = asked(vec![
+    let turn = request_of(vec![
         user("hi"),
-        said(vec![
+        assistant(vec![
             call("functions.Bash:0", CallKind::Function, "{}"),
             call("call_0", CallKind::Function, "{}"),
         ]),
         results(&["call_0", "functions.Bash:0"]),
-        said(vec![call("call_0", CallKind::Function, "{}")]),
+        assistant(vec![call("call_0", CallKind::Function, "{}")]),
         results(&["call_0"]),
     ]);
     let (body, _) = write(&turn);
@@ -134,7 +137,7 @@ fn ids_are_made_acceptable_for_call_and_result_alike() {
 fn long_tool_names_are_renamed_everywhere() {
     // T24
     let long = format!("mcp/{}", "x".repeat(80));
-    let mut turn = asked(vec![user("hi")]);
+    let mut turn = request_of(vec![user("hi")]);
     turn.tools = vec![function(&long, None)];
     turn.tool_choice.choice = Some(Choice::Named(long.as_str().into(), CallKind::Function));
     let written = DIALECT.write_request(&turn).unwrap();
@@ -163,7 +166,7 @@ fn schemas_get_an_object_at_their_root() {
         ),
     ];
     for (schema, expected, lost) in cases {
-        let mut turn = asked(vec![user("hi")]);
+        let mut turn = request_of(vec![user("hi")]);
         turn.tools = vec![function("f", schema.as_ref())];
         let (body, losses) = write(&turn);
         assert_eq!((&body["tools"][0]["input_schema"], losses.len()), (&expected, lost));
@@ -171,10 +174,10 @@ fn schemas_get_an_object_at_their_root() {
 }
 
 #[test]
-fn good_schemas_go_out_byte_for_byte() {
+fn acceptable_schemas_are_sent_byte_for_byte() {
     // T24 T37
     let text = r#"{ "type":"object", "z": 1.0, "a": {"minLength":2} }"#;
-    let mut turn = asked(vec![user("hi")]);
+    let mut turn = request_of(vec![user("hi")]);
     let schema = Some(JsonText::parse(text).unwrap());
     turn.tools = vec![Tool::Function(FunctionTool {
         name: "f".into(),
@@ -189,7 +192,7 @@ fn good_schemas_go_out_byte_for_byte() {
 
 #[test]
 fn custom_tools_take_one_text() {
-    let mut turn = asked(vec![user("hi")]);
+    let mut turn = request_of(vec![user("hi")]);
     turn.tools = vec![Tool::Custom(CustomTool {
         name: "shell".into(),
         description: Some("d".into()),
@@ -260,10 +263,10 @@ fn efforts_become_thinking() {
 }
 
 #[test]
-fn thinking_gives_way_where_the_thought_before_the_results_is_missing() {
+fn thinking_is_dropped_if_earlier_thinking_is_missing() {
     let mut turn = TurnRequest::new(
         "claude-sonnet-4-5",
-        vec![user("hi"), said(vec![call("a", CallKind::Function, "{}")]), results(&["a"])],
+        vec![user("hi"), assistant(vec![call("a", CallKind::Function, "{}")]), results(&["a"])],
     );
     turn.reasoning = Some(ReasoningRequest { effort: Some("high".into()), ..ReasoningRequest::default() });
     let (body, losses) = write(&turn);
@@ -271,20 +274,20 @@ fn thinking_gives_way_where_the_thought_before_the_results_is_missing() {
 }
 
 #[test]
-fn only_thoughts_signed_by_the_host_go_back() {
+fn only_reasoning_signed_by_the_host_is_sent_back() {
     // T26 T28
-    let thought = |seal: Option<Seal>| {
+    let reasoning = |seal: Option<Seal>| {
         let parts = vec![ReasoningPart { kind: ReasoningKind::Full, text: "hm".into() }];
         Block::Reasoning(Reasoning { parts, seal, extras: Extras::NONE })
     };
     let own = Seal::new(super::super::ID, "signature", "sig");
     let content = vec![
-        thought(None),
-        thought(Some(Seal::new(OTHER, "encrypted", "x"))),
-        thought(Some(own)),
+        reasoning(None),
+        reasoning(Some(Seal::new(OTHER, "encrypted", "x"))),
+        reasoning(Some(own)),
         Block::Text(Text::new("ok")),
     ];
-    let (body, losses) = write(&asked(vec![user("hi"), said(content)]));
+    let (body, losses) = write(&request_of(vec![user("hi"), assistant(content)]));
     assert_eq!(
         body["messages"][1]["content"],
         json!([
@@ -298,7 +301,7 @@ fn only_thoughts_signed_by_the_host_go_back() {
 #[test]
 fn a_bare_parallel_flag_forces_nothing() {
     // T31
-    let mut turn = asked(vec![user("hi")]);
+    let mut turn = request_of(vec![user("hi")]);
     turn.tools = vec![function("f", None)];
     turn.tool_choice = ToolChoice { choice: None, parallel: Some(Parallel::Forbidden), extras: Extras::NONE };
     let (body, _) = write(&turn);
@@ -306,9 +309,9 @@ fn a_bare_parallel_flag_forces_nothing() {
 }
 
 #[test]
-fn what_cannot_be_said_is_reported() {
+fn unsupported_fields_are_reported() {
     // T30
-    let mut turn = asked(vec![user("hi"), said(vec![Block::Text(Text::new(""))])]);
+    let mut turn = request_of(vec![user("hi"), assistant(vec![Block::Text(Text::new(""))])]);
     turn.sampling.seed = Some(Number::from(1));
     turn.sampling.temperature = Number::from_f64(1.7);
     turn.samples = Some(2);
@@ -326,7 +329,7 @@ fn what_cannot_be_said_is_reported() {
 
 #[test]
 fn a_schema_for_the_answer_is_kept() {
-    let mut turn = asked(vec![user("hi")]);
+    let mut turn = request_of(vec![user("hi")]);
     turn.output = OutputFormat::JsonSchema(SchemaFormat {
         name: Some("answer".into()),
         description: None,

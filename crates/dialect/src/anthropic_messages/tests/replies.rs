@@ -1,4 +1,4 @@
-//! Whole replies, both ways.
+//! Whole replies, read and written.
 
 use serde_json::{Value, json};
 use toolgate_model::{
@@ -41,8 +41,8 @@ fn a_reply_survives() {
 }
 
 #[test]
-fn a_foreign_reply_is_told_in_our_words() {
-    // Its id included: a host may give all its replies the same one.
+fn a_foreign_reply_is_written_in_this_dialect() {
+    // With a generated id: a host may use one id for all its replies.
     let other = DialectId { name: "other", provider: "other" };
     let reply = Reply {
         head: ReplyHead {
@@ -98,8 +98,10 @@ fn a_foreign_seal_comes_back_through_the_client() {
     let request = json!({ "model": "m", "max_tokens": 1, "messages": [{ "role": "assistant", "content": [
         { "type": "thinking", "thinking": "", "signature": seal.to_token() }] }] });
     let turn = super::read(&request);
-    let toolgate_model::Message::Assistant(said) = &turn.messages[0] else { panic!("no assistant message") };
-    assert!(matches!(&said.content[0], Block::Reasoning(reasoning) if reasoning.seal == Some(seal)));
+    let toolgate_model::Message::Assistant(assistant) = &turn.messages[0] else {
+        panic!("no assistant message")
+    };
+    assert!(matches!(&assistant.content[0], Block::Reasoning(reasoning) if reasoning.seal == Some(seal)));
 }
 
 #[test]
@@ -123,7 +125,7 @@ fn stop_reasons_survive() {
 }
 
 #[test]
-fn what_is_no_reply_is_the_hosts_fault() {
+fn a_body_that_is_not_a_reply_is_an_upstream_error() {
     for body in [
         "<html>",
         "{}",

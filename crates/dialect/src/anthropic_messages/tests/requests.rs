@@ -1,4 +1,4 @@
-//! Requests in this dialect's own words.
+//! Requests of this dialect, read and written back.
 
 use serde_json::{Value, json};
 use toolgate_model::{
@@ -8,7 +8,7 @@ use toolgate_model::{
 use super::{read, refusal, write};
 use crate::anthropic_messages::{read_count_request, write_count};
 
-/// What is read and written again is the same, and nothing is lost.
+/// The request round trips without losses.
 fn check_round_trip(request: &Value) {
     let (written, losses) = write(&read(request));
     assert_eq!(&written, request);
@@ -124,7 +124,7 @@ fn system_messages_stay_in_place() {
 }
 
 #[test]
-fn the_billing_header_means_something_to_anthropic_only() {
+fn the_billing_header_is_sent_to_anthropic_only() {
     // T29
     let turn = read(&with(
         "system",
@@ -201,7 +201,7 @@ fn results_and_text_of_one_turn_are_split_and_joined_again() {
 }
 
 #[test]
-fn impossible_requests_are_refused_with_the_place() {
+fn invalid_requests_are_rejected_with_the_path() {
     // D1 D2
     let hello = user(&json!("hi"));
     let cases = [
@@ -231,7 +231,7 @@ fn impossible_requests_are_refused_with_the_place() {
             ),
             "two tool_results",
         ),
-        (with("system", json!([call("a")])), "system[0]: a tool_use cannot stand here"),
+        (with("system", json!([call("a")])), "system[0]: a tool_use is not allowed here"),
         (with("tool_choice", json!({})), "tool_choice needs a `type`"),
     ];
     for (request, expected) in cases {
@@ -242,7 +242,7 @@ fn impossible_requests_are_refused_with_the_place() {
 }
 
 #[test]
-fn forced_calls_give_way_to_thinking_with_a_budget() {
+fn forced_calls_are_dropped_while_thinking_with_a_budget() {
     // T32
     let mut request = with("tools", json!([{ "name": "f", "input_schema": { "type": "object" } }]));
     request["tool_choice"] = json!({ "type": "tool", "name": "f", "disable_parallel_tool_use": true });

@@ -1,4 +1,4 @@
-//! Streams, both ways.
+//! Streams, read and written.
 
 use serde_json::{Value, json};
 use toolgate_model::reply::fold;
@@ -48,7 +48,7 @@ fn stream(blocks: &[Vec<Value>], reason: &str) -> String {
     frames(&all)
 }
 
-/// A reply with a block of every sort.
+/// A reply with a block of every kind.
 fn rich_stream() -> String {
     stream(
         &[
@@ -112,7 +112,7 @@ fn a_stream_folds_into_the_whole_reply() {
 }
 
 #[test]
-fn a_stream_written_again_says_the_same() {
+fn a_rewritten_stream_has_the_same_content() {
     // D7 T4 T7 T18 T22
     let read = events(&rich_stream()).unwrap();
     let written = write_stream(read.clone());
@@ -146,7 +146,7 @@ fn every_truncation_is_an_error() {
 }
 
 #[test]
-fn arguments_begin_with_the_first_delta_and_are_never_empty() {
+fn arguments_start_with_the_first_delta_and_are_never_empty() {
     // T9 T10
     let cases: [(Value, &[&str], &str); 4] = [
         (json!({}), &[""], "{}"),
@@ -205,13 +205,13 @@ fn a_repeated_start_is_ignored_and_a_second_reply_is_an_error() {
     other["message"]["id"] = json!("msg_2");
     let spliced = [hello.clone(), vec![other]].concat();
     assert!(events(&stream(&[spliced], "end_turn")).unwrap_err().message.contains("second reply"));
-    // What follows the end is nobody's.
+    // Frames after the end are dropped.
     let followed = stream(&[hello], "end_turn") + &rich_stream();
     assert_eq!(folded(&followed).blocks.len(), 1);
 }
 
 #[test]
-fn broken_streams_are_the_hosts_fault() {
+fn broken_streams_are_upstream_errors() {
     let delta = json!({ "type": "content_block_delta", "index": 3, "delta": text_delta("x") });
     let cases = [
         (frames(std::slice::from_ref(&delta)), "instead of message_start"),
@@ -246,7 +246,7 @@ fn frames_without_names_pings_and_unknown_events_are_fine() {
 }
 
 #[test]
-fn a_foreign_stream_is_told_in_our_order() {
+fn a_foreign_stream_is_written_in_the_order_of_this_dialect() {
     // T1 T2 T18
     let text = |text: &str| TurnEvent::BlockDelta(Delta::Text(text.into()));
     let finished = || TurnEvent::BlockFinished(BlockEnd::default());
@@ -307,27 +307,27 @@ fn a_foreign_stream_is_told_in_our_order() {
 }
 
 #[test]
-fn a_reply_begins_with_its_head_when_nothing_comes_along_with_it() {
+fn pause_flushes_the_held_back_head() {
     let usage = TurnEvent::Usage(Usage { input: 7, ..Usage::default() });
     for (events, input) in [(vec![], 77), (vec![usage], 7)] {
         let mut writer = DIALECT.reply_writer(context());
         let mut out = Vec::new();
         writer.event(TurnEvent::Started(ReplyHead::default()), &mut out);
-        assert!(out.is_empty(), "the host's count may come along");
+        assert!(out.is_empty(), "the head is held back for the host's usage");
         for event in events {
             writer.event(event, &mut out);
         }
-        // It begins once, however often nothing comes.
+        // The head is written once, however often `pause` is called.
         writer.pause(&mut out);
         writer.pause(&mut out);
-        let begun = data_of(&String::from_utf8(out).unwrap());
-        assert_eq!(begun.len(), 1);
-        assert_eq!(begun[0]["message"]["usage"]["input_tokens"], input);
+        let started = data_of(&String::from_utf8(out).unwrap());
+        assert_eq!(started.len(), 1);
+        assert_eq!(started[0]["message"]["usage"]["input_tokens"], input);
     }
 }
 
 #[test]
-fn pings_and_errors_can_come_at_any_time() {
+fn pings_and_errors_are_allowed_at_any_time() {
     // T17 T19
     let mut writer = DIALECT.reply_writer(context());
     let mut out = Vec::new();
@@ -360,7 +360,7 @@ fn a_seal_without_text_is_kept() {
 }
 
 #[test]
-fn the_meter_sees_usage_end_and_error() {
+fn the_meter_reads_usage_end_and_error() {
     let metered = |stream: &str| {
         let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
         let mut meter = DIALECT.meter();

@@ -1,4 +1,4 @@
-//! Every input is decoded whole, byte by byte and in random pieces.
+//! Every input is decoded at once, byte by byte and in random chunks.
 
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn the_last_line_needs_no_end() {
 }
 
 #[test]
-fn empty_lines_are_left_out() {
+fn empty_lines_are_skipped() {
     check("\n\r\na\n\n\nb\n\r", &["a", "b"], Ok(()));
     check("", &[], Ok(()));
 }
@@ -62,7 +62,7 @@ fn invalid_utf8_is_an_error() {
 }
 
 #[test]
-fn a_line_past_the_bound_is_an_error_however_it_comes() {
+fn a_line_past_the_limit_is_an_error_in_any_split() {
     for input in ["123\n12345\n6\n", "123\n12345"] {
         let expect = (vec!["123".to_owned()], Err(FrameError::TooLarge { limit: 4 }));
         assert_eq!(decode(4, std::iter::once(input.as_bytes())), expect);
@@ -80,7 +80,7 @@ fn a_failed_decoder_stays_failed() {
     assert_eq!(decoder.end(), Err(FrameError::NotUtf8));
 }
 
-/// Would take hours if anything were scanned or moved again with each byte.
+/// Would take hours if any byte were scanned or moved repeatedly.
 #[test]
 fn a_long_line_byte_by_byte_takes_linear_time() {
     let input = "x".repeat(10_000_000);

@@ -1,5 +1,4 @@
-//! Every frame is decoded whole, byte by byte and in random pieces, and compared with a decoder that is slow and
-//! plain.
+//! Every stream is decoded at once, byte by byte and in random chunks, and compared with a slow reference decoder.
 
 use proptest::prelude::*;
 
@@ -25,7 +24,7 @@ fn decode<'a>(limit: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Decoded {
     (frames, decoder.end())
 }
 
-/// Decodes a whole stream the simple way, after the standard's own description.
+/// Decodes a whole stream as the standard describes it.
 fn decode_plainly(input: &[u8]) -> Decoded {
     let input = input.strip_prefix(BYTE_ORDER_MARK).unwrap_or(input);
     let (mut frames, mut event, mut data) = (Frames::new(), Vec::new(), None::<Vec<u8>>);
@@ -151,7 +150,7 @@ fn half_a_frame_at_the_end_is_an_error() {
 }
 
 #[test]
-fn a_frame_past_the_bound_is_an_error_however_it_comes() {
+fn a_frame_past_the_limit_is_an_error_in_any_split() {
     let largest = format!("data: {}\n\n", "x".repeat(90));
     let two = largest.repeat(2);
     let limit = largest.len() - 1;
@@ -181,7 +180,7 @@ fn a_failed_decoder_stays_failed() {
     assert_eq!(decoder.end(), Err(error));
 }
 
-/// Would take hours if anything were scanned or moved again with each byte.
+/// Would take hours if any byte were scanned or moved repeatedly.
 #[test]
 fn a_long_line_byte_by_byte_takes_linear_time() {
     let data = "x".repeat(10_000_000);
@@ -192,7 +191,7 @@ fn a_long_line_byte_by_byte_takes_linear_time() {
 }
 
 #[test]
-fn one_data_line_is_handed_out_without_a_copy() {
+fn one_data_line_is_returned_without_a_copy() {
     let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
     decoder.push(b"event: e\ndata: 1\n\n");
     assert!(decoder.next_frame().unwrap().is_some());
@@ -200,7 +199,7 @@ fn one_data_line_is_handed_out_without_a_copy() {
 }
 
 #[test]
-fn writers_keep_line_breaks_and_let_nothing_be_forged() {
+fn writers_keep_line_breaks_and_prevent_injected_fields() {
     let mut out = Vec::new();
     write_comment("ping\ndata: forged", &mut out);
     write_event("a\ndata: forged", b"1\n\n2\r\n3\r", &mut out);
@@ -213,7 +212,7 @@ fn writers_keep_line_breaks_and_let_nothing_be_forged() {
     check(out, &[("adata: forged", "1\n\n2\n3\n"), ("", "x"), ("", "")], Ok(()));
 }
 
-/// Streams made of the pieces that mean something, so that random ones reach every rule.
+/// Streams made of meaningful fragments, so that random ones reach every rule.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => Just(b"\n".to_vec()),

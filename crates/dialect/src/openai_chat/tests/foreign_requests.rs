@@ -1,4 +1,4 @@
-//! Requests that came in another dialect, as a host of this one gets them.
+//! Requests of other dialects, written for a host of this one.
 
 use serde_json::{Value, json};
 use toolgate_model::{
@@ -96,7 +96,7 @@ fn effort_follows_the_budget_where_the_model_reasons() {
 
 // T25
 #[test]
-fn results_stand_behind_their_calls_in_their_order() {
+fn results_follow_their_calls_in_order() {
     let request = TurnRequest::new(
         "m",
         vec![
@@ -142,8 +142,8 @@ fn an_empty_result_is_kept() {
 
 // T27
 #[test]
-fn thoughts_go_up_whoever_sealed_them() {
-    let thought = |text: &str| {
+fn reasoning_is_sent_whatever_its_seal() {
+    let reasoning = |text: &str| {
         Block::Reasoning(Reasoning {
             parts: (!text.is_empty())
                 .then(|| ReasoningPart { kind: ReasoningKind::Full, text: text.into() })
@@ -159,7 +159,7 @@ fn thoughts_go_up_whoever_sealed_them() {
         call("c1", "f", "{}"),
         Block::Text(Text::new("three")),
     ];
-    let mut content = vec![thought("hm"), thought("")];
+    let mut content = vec![reasoning("hm"), reasoning("")];
     content.extend(texts);
     let (body, written) = write(&TurnRequest::new("m", vec![assistant(content)]));
     assert_eq!(body["messages"][0]["reasoning_content"], "hm");
@@ -203,7 +203,7 @@ fn ids_and_names_fit_the_host() {
 
 // T24, T37
 #[test]
-fn schemas_get_an_object_at_their_root_and_good_ones_stay() {
+fn schemas_get_an_object_at_their_root_and_acceptable_ones_are_kept() {
     let mut request = TurnRequest::new("m", vec![user(vec![Part::text("hi")])]);
     let exact = r#"{"z": 1,  "type":"object", "a": 2}"#;
     request.tools =
@@ -215,7 +215,7 @@ fn schemas_get_an_object_at_their_root_and_good_ones_stay() {
 }
 
 #[test]
-fn custom_tools_and_documents_are_put_in_this_dialects_words() {
+fn custom_tools_and_documents_are_written_in_this_dialect() {
     let document = |source, name: Option<&str>| {
         Part::Document(Document { source, name: name.map(str::to_owned), extras: no_extras() })
     };
@@ -256,7 +256,7 @@ fn custom_tools_and_documents_are_put_in_this_dialects_words() {
 
 // T30, T31
 #[test]
-fn foreign_fields_are_reported_and_a_choice_among_no_tools_is_left_out() {
+fn foreign_fields_are_reported_and_a_choice_without_tools_is_dropped() {
     let mut request = TurnRequest::new("m", vec![user(vec![Part::text("hi")])]);
     request.extras = Extras::of(OTHER, Fields::from_iter([("context_management".to_owned(), json!(1))]));
     request.tool_choice.choice = Some(Choice::Auto);

@@ -20,7 +20,7 @@ fn reply_json(message: &Value, finish_reason: &str) -> Value {
 }
 
 #[test]
-fn replies_come_back_the_same() {
+fn replies_round_trip() {
     let call = json!({"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": {"s": 1}});
     for (message, finish) in [
         (json!({"role": "assistant", "content": "hi", "annotations": [{"type": "url_citation"}]}), "stop"),
@@ -68,7 +68,7 @@ fn usage_is_read_in_fields_that_add_up() {
 }
 
 #[test]
-fn a_call_without_an_id_gets_one_for_everybody_else() {
+fn a_call_without_an_id_gets_one_in_other_dialects() {
     let message = json!({"role": "assistant", "tool_calls": [
         {"type": "function", "function": {"name": "f", "arguments": "{}"}}, {"id": "", "type": "function", "function": {"name": "f"}}]});
     let reply = DIALECT.read_reply(reply_json(&message, "tool_calls").to_string().as_bytes()).unwrap().value;
@@ -84,7 +84,7 @@ fn a_call_without_an_id_gets_one_for_everybody_else() {
 }
 
 #[test]
-fn foreign_replies_are_put_in_this_dialects_words() {
+fn foreign_replies_are_written_in_this_dialect() {
     let call = |id: &str| {
         Block::ToolCall(ToolCall {
             id: id.into(),
@@ -147,15 +147,15 @@ fn several_choices() {
 }
 
 #[test]
-fn what_is_no_reply_is_an_error_that_says_so() {
+fn a_body_that_is_not_a_reply_is_a_clear_error() {
     let check = |body: &str, kind: ErrorKind, words: &str| {
         let error = DIALECT.read_reply(body.as_bytes()).unwrap_err();
         assert_eq!(error.kind, kind);
         assert!(error.message.contains(words), "{error}");
     };
-    check(r#"{"text": "a transcript"}"#, ErrorKind::Upstream, "no chat completion");
+    check(r#"{"text": "a transcript"}"#, ErrorKind::Upstream, "not a chat completion");
     check(r#"{"choices": []}"#, ErrorKind::Upstream, "no choices");
-    check("<html>", ErrorKind::Upstream, "no chat completion");
+    check("<html>", ErrorKind::Upstream, "not a chat completion");
     check(r#"{"error": {"message": "slow down", "code": 429}}"#, ErrorKind::RateLimited, "slow down");
 }
 
@@ -188,7 +188,7 @@ fn errors_in_every_shape() {
         Some("400"),
     );
     check(502, "<html><h1>Bad  gateway</h1>", ErrorKind::Upstream, "<h1>Bad gateway", None);
-    check(503, "", ErrorKind::Unavailable, "nothing else", None);
+    check(503, "", ErrorKind::Unavailable, "an empty body", None);
 }
 
 #[test]
@@ -215,10 +215,10 @@ fn the_meter_reads_usage_and_the_end() {
         let MeterReading { usage, complete, error, repeated: _, content_bytes: _ } = meter.reading();
         assert_eq!((usage.map(|usage| usage.total()), complete, error.is_some()), expect);
     };
-    let said = r#"{"choices":[{"delta":{"content":"the \"usage\" of \"error\""},"finish_reason":null}],"usage":null}"#;
+    let delta = r#"{"choices":[{"delta":{"content":"the \"usage\" of \"error\""},"finish_reason":null}],"usage":null}"#;
     let counted = r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}"#;
-    check(&[said], (None, false, false));
-    check(&[said, counted, "[DONE]"], (Some(7), true, false));
+    check(&[delta], (None, false, false));
+    check(&[delta, counted, "[DONE]"], (Some(7), true, false));
     check(&[r#"{"choices":[{"delta":{},"finish_reason": "stop"}]}"#], (None, true, false));
     check(
         &[r#"{"choices":[],"x_groq":{"usage":{"prompt_tokens":1,"completion_tokens":1}}}"#],
@@ -231,7 +231,7 @@ fn the_meter_reads_usage_and_the_end() {
             json!({"id": "c", "choices": [{"delta": {"content": text}, "finish_reason": null}]}).to_string();
         meter.frame(SseFrame { event: "", data: &data });
     }
-    assert_eq!(meter.reading().content_bytes, Some("hello world".len()), "the wrapping does not count");
+    assert_eq!(meter.reading().content_bytes, Some("hello world".len()), "the envelope does not count");
     let reading = DIALECT.measure(reply_json(&json!({"role": "assistant"}), "stop").to_string().as_bytes());
     assert_eq!(reading.usage.map(|usage| usage.total()), Some(14));
 }

@@ -1,4 +1,4 @@
-//! Requests of this dialect: read, and written back the same.
+//! Requests of this dialect, read and written back.
 
 use serde_json::{Value, json};
 use toolgate_model::{
@@ -9,7 +9,7 @@ use super::{DIALECT, json, read_request};
 use crate::{ClientDialect as _, UpstreamDialect as _};
 use toolgate_conformance::equivalence::{Side, difference};
 
-/// The request comes back the same, and without losses.
+/// The request round trips without losses.
 fn check(mut fields: Value) {
     for (name, default) in [("model", json!("m")), ("messages", json!([{"role": "user", "content": "hi"}]))] {
         if fields.get(name).is_none() {
@@ -25,7 +25,7 @@ fn check(mut fields: Value) {
 }
 
 #[test]
-fn settings_come_back_in_the_words_they_were_said_in() {
+fn settings_keep_their_spelling() {
     check(json!({"max_tokens": 5, "stop": "a", "user": "u"}));
     check(json!({"max_completion_tokens": 5, "stop": ["a", "b"], "safety_identifier": "u"}));
     check(json!({"max_completion_tokens": 5, "max_tokens": 6, "user": "u", "safety_identifier": "s"}));
@@ -44,7 +44,7 @@ fn settings_come_back_in_the_words_they_were_said_in() {
 }
 
 #[test]
-fn tools_and_choices_come_back() {
+fn tools_and_choices_round_trip() {
     let function = json!({"type": "function", "function": {"name": "f", "description": "d", "parameters": {"z": 1, "a": 2}, "strict": true}});
     let bare = json!({"type": "function", "function": {"name": "g"}, "cache": 1});
     let custom = json!({"type": "custom", "custom": {"name": "c", "format": {"type": "grammar", "grammar": {"definition": "x", "syntax": "lark"}}}});
@@ -67,7 +67,7 @@ fn tools_and_choices_come_back() {
 }
 
 #[test]
-fn every_kind_of_message_comes_back() {
+fn every_kind_of_message_round_trips() {
     let call =
         json!({"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"a\": \"ä\"}"}});
     let custom = json!({"id": "c2", "type": "custom", "custom": {"name": "g", "input": "free text"}});
@@ -102,7 +102,7 @@ fn every_kind_of_message_comes_back() {
 }
 
 #[test]
-fn the_model_holds_what_was_said() {
+fn typed_fields_are_read() {
     let request = read_request(&json!({
         "model": "m", "stream": true, "parallel_tool_calls": false,
         "functions": [{"name": "f"}],
@@ -152,7 +152,7 @@ fn a_file_by_id_belongs_to_its_provider() {
 }
 
 #[test]
-fn a_wrong_request_is_told_where_it_is_wrong() {
+fn an_invalid_request_is_rejected_with_the_path() {
     let check = |body: &str, param: Option<&str>, words: &str| {
         let error = DIALECT.read_request(body.as_bytes()).unwrap_err();
         assert_eq!((error.kind, error.param.as_deref()), (ErrorKind::InvalidRequest, param), "{error}");

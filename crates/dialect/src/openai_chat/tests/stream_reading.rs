@@ -1,4 +1,4 @@
-//! What is made of hosts' streams, odd ones above all.
+//! Streams of hosts, especially unusual ones.
 
 use toolgate_model::{Block, CallKind, ErrorKind, Reply, StopReason, TurnEvent};
 
@@ -6,8 +6,8 @@ use super::{DIALECT, chunk, fold_stream, last, read_stream};
 use crate::UpstreamDialect as _;
 use crate::frame::{MAX_FRAME_BYTES, SseDecoder};
 
-/// What a reply says, one line a block.
-fn said(reply: &Reply) -> Vec<String> {
+/// The content of a reply, one line per block.
+fn content(reply: &Reply) -> Vec<String> {
     reply
         .blocks
         .iter()
@@ -29,19 +29,19 @@ fn check(deltas: &[&str], finish_reason: &str, expect: &[&str]) -> Reply {
     frames.extend([last(finish_reason), "[DONE]".to_owned()]);
     let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
     let reply = fold_stream(&frames);
-    assert_eq!(said(&reply), expect);
+    assert_eq!(content(&reply), expect);
     reply
 }
 
 #[test]
-fn a_character_cut_in_two_is_whole_again() {
+fn a_split_surrogate_pair_is_joined() {
     // P21
     check(&[r#"{"content":"go \ud83d"}"#, r#"{"content":"\ude80!"}"#], "stop", &["text go 🚀!"]);
     check(&[r#"{"content":"go \ud83d"}"#, r#"{"content":"!"}"#], "stop", &["text go !"]);
 }
 
 #[test]
-fn kinds_switch_and_nothing_is_lost() {
+fn blocks_of_different_kinds_alternate_without_loss() {
     check(
         &[
             r#"{"role":"assistant","content":""}"#,
@@ -73,7 +73,7 @@ fn kinds_switch_and_nothing_is_lost() {
 }
 
 #[test]
-fn calls_are_told_apart_however_the_host_numbers_them() {
+fn calls_are_distinguished_however_the_host_numbers_them() {
     let begin = |index: &str, id: &str, name: &str| {
         format!(
             r#"{{"tool_calls":[{{{index}"id":"{id}","type":"function","function":{{"name":"{name}","arguments":""}}}}]}}"#
@@ -133,7 +133,7 @@ fn calls_are_told_apart_however_the_host_numbers_them() {
 }
 
 #[test]
-fn text_waits_for_an_unfinished_call() {
+fn text_inside_an_unfinished_call_is_queued() {
     let call = |id: &str, text: &str| {
         format!(r#"{{"tool_calls":[{{"index":0,{id}"function":{{"name":"f","arguments":"{text}"}}}}]}}"#)
     };
@@ -145,7 +145,7 @@ fn text_waits_for_an_unfinished_call() {
 }
 
 #[test]
-fn what_belongs_to_the_reply_is_kept_and_said_again() {
+fn unknown_fields_of_the_reply_round_trip() {
     let reply = fold_stream(&[
         r#"{"id":"","model":"","choices":[],"prompt_filter_results":[1]}"#,
         r#"{"id":"r1","model":"m","created":5,"system_fingerprint":"fp","service_tier":"default","obfuscation":"xx","choices":[{"index":0,"delta":{"role":"assistant"}}]}"#,
@@ -164,21 +164,21 @@ fn what_belongs_to_the_reply_is_kept_and_said_again() {
     assert!(frames[0].contains("prompt_filter_results") && !frames.concat().contains("obfuscation"));
 }
 
-/// How many events the first chunk of a host gives, of two of which the second says something.
+/// How many events the first chunk gives; the second chunk has content.
 #[test]
-fn a_reply_begins_as_soon_as_its_head_is_whole() {
+fn a_reply_starts_as_soon_as_its_head_is_complete() {
     let check = |first: &str, expect: usize| {
         let mut reader = DIALECT.reply_reader();
         let mut decoder = SseDecoder::new(MAX_FRAME_BYTES);
         let mut events = Vec::new();
-        let mut begun = Vec::new();
+        let mut counts = Vec::new();
         for frame in [first, &chunk(r#"{"content":"a"}"#)] {
             decoder.push(format!("data: {frame}\n\n").as_bytes());
             reader.frame(decoder.next_frame().unwrap().unwrap(), &mut events).unwrap();
-            begun.push(events.len());
+            counts.push(events.len());
         }
         let starts = events.iter().filter(|event| matches!(event, TurnEvent::Started(_))).count();
-        assert_eq!((begun[0], starts), (expect, 1), "{first}");
+        assert_eq!((counts[0], starts), (expect, 1), "{first}");
         let TurnEvent::Started(head) = &events[0] else { panic!("{first}: {events:?}") };
         let head = (head.id.as_ref().unwrap().as_str(), head.model.as_ref().unwrap().as_str(), head.created);
         assert_eq!(head, ("r1", "m", Some(5)), "{first}");
@@ -198,10 +198,10 @@ fn a_reply_begins_as_soon_as_its_head_is_whole() {
 }
 
 #[test]
-fn a_thought_goes_back_into_the_field_it_stood_in() {
+fn reasoning_keeps_its_field() {
     let check = |delta: &str| {
-        let said = [&chunk(r#"{"role":"assistant","content":""}"#), &chunk(delta), &last("stop"), "[DONE]"];
-        let events = read_stream(&said).unwrap();
+        let frames = [&chunk(r#"{"role":"assistant","content":""}"#), &chunk(delta), &last("stop"), "[DONE]"];
+        let events = read_stream(&frames).unwrap();
         let written = super::write_stream(super::plain_context(), events);
         assert!(written[1].contains(delta), "{written:?}");
     };
@@ -212,7 +212,7 @@ fn a_thought_goes_back_into_the_field_it_stood_in() {
 }
 
 #[test]
-fn why_it_ended() {
+fn stop_reasons_are_read() {
     let check = |word: &str, expect: StopReason| {
         assert_eq!(check(&[r#"{"content":"a"}"#], word, &["text a"]).finish.stop, expect, "{word}");
     };
@@ -229,10 +229,10 @@ fn why_it_ended() {
 
 // T17
 #[test]
-fn a_cut_stream_is_an_error() {
+fn a_truncated_stream_is_an_error() {
     let (text, end) = (chunk(r#"{"content":"a"}"#), last("stop"));
-    let begun = chunk(r#"{"role":"assistant","content":""}"#);
-    assert!(read_stream(&[&begun, &last(""), "[DONE]"]).is_err(), "nothing was said");
+    let started = chunk(r#"{"role":"assistant","content":""}"#);
+    assert!(read_stream(&[&started, &last(""), "[DONE]"]).is_err(), "nothing was said");
     for frames in [&[][..], &["[DONE]"], &[&text], &[&text, "[DONE]"], &[&text, &last("")]] {
         assert_eq!(read_stream(frames).unwrap_err().kind, ErrorKind::Upstream, "{frames:?}");
     }
@@ -244,7 +244,7 @@ fn a_cut_stream_is_an_error() {
 
 // T17 T38
 #[test]
-fn an_error_in_the_stream_is_told() {
+fn an_error_in_the_stream_is_read() {
     let text = chunk(r#"{"content":"a"}"#);
     let check = |frame: &str, kind: ErrorKind, message: &str| {
         let error = read_stream(&[&text, frame]).unwrap_err();

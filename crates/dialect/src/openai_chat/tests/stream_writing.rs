@@ -1,4 +1,4 @@
-//! Streams written for clients, event by event.
+//! Streams written for clients.
 
 use serde_json::{Value, json};
 use toolgate_model::{
@@ -38,7 +38,7 @@ fn asked(fields: &Value) -> ReplyContext {
     context(read_request(&body))
 }
 
-/// The deltas of every chunk, and why it ended.
+/// The deltas of every chunk, and the finish reason.
 fn check(context: ReplyContext, events: Vec<TurnEvent>, expect: &[Value], finish_reason: &str) {
     let frames = write_stream(context, events);
     let (done, chunks) = frames.split_last().unwrap();
@@ -89,7 +89,7 @@ fn text_then_calls_with_dense_indices() {
 }
 
 #[test]
-fn thoughts_and_refusals() {
+fn reasoning_and_refusals_are_written() {
     let paragraph = |text: &str| {
         [
             TurnEvent::BlockDelta(Delta::Paragraph(ReasoningKind::Full)),
@@ -144,7 +144,7 @@ fn the_legacy_form_for_clients_that_offer_functions() {
 
 // T13
 #[test]
-fn token_counts_come_to_those_who_asked() {
+fn usage_is_written_only_on_request() {
     let events = || vec![started(), finished(StopReason::EndTurn)];
     let asked_for = write_stream(asked(&json!({"stream_options": {"include_usage": true}})), events());
     let usage: Value = serde_json::from_str(&asked_for[2]).unwrap();
@@ -156,15 +156,18 @@ fn token_counts_come_to_those_who_asked() {
 
 // T17 T19
 #[test]
-fn errors_and_signs_of_life() {
+fn errors_and_pings_are_written() {
     let mut writer = DIALECT.reply_writer(plain_context());
     let mut bytes = Vec::new();
     writer.ping(&mut bytes);
     assert_eq!(bytes, b": ping\n");
     writer.error(&TurnError::new(ErrorKind::Overloaded, "full"), &mut bytes);
-    let told = frames(&bytes);
-    assert_eq!(told[0], r#"{"error":{"message":"full","type":"overloaded_error","param":null,"code":null}}"#);
-    assert_eq!(told[1], "[DONE]");
+    let written = frames(&bytes);
+    assert_eq!(
+        written[0],
+        r#"{"error":{"message":"full","type":"overloaded_error","param":null,"code":null}}"#
+    );
+    assert_eq!(written[1], "[DONE]");
 }
 
 #[test]
@@ -175,6 +178,6 @@ fn several_choices_share_one_end() {
     writer.event(finished(StopReason::EndTurn), &mut bytes);
     assert!(frames(&bytes).iter().all(|chunk| chunk.contains(r#""index":2"#)));
     writer.close(Some(&Usage::default()), &mut bytes);
-    let told = frames(&bytes);
-    assert_eq!((told.len(), told[3].as_str()), (4, "[DONE]"));
+    let written = frames(&bytes);
+    assert_eq!((written.len(), written[3].as_str()), (4, "[DONE]"));
 }

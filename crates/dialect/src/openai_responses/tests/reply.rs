@@ -36,7 +36,7 @@ fn written(reply: &Reply) -> Value {
 }
 
 #[test]
-fn a_refusal_without_words_does_not_look_like_an_answer() {
+fn a_refusal_without_text_does_not_look_like_an_answer() {
     let mut reply = read(&response(json!([message("I c")]))).expect("it is a reply");
     reply.finish.stop = StopReason::Refusal;
     let body = written(&reply);
@@ -45,7 +45,7 @@ fn a_refusal_without_words_does_not_look_like_an_answer() {
 }
 
 #[test]
-fn a_reply_comes_back_as_it_was_and_says_why_it_ended() {
+fn a_reply_round_trips_with_its_stop_reason() {
     let call = json!({ "type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}",
                        "status": "completed" });
     let refusal = json!({ "type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
@@ -87,7 +87,7 @@ fn cached_tokens_are_counted_once() {
 }
 
 #[test]
-fn a_reply_of_elsewhere_repeats_the_request() {
+fn a_foreign_reply_repeats_the_request() {
     let request = read_request(&json!({
         "model": "m", "input": "hi", "instructions": "be brief", "metadata": { "a": "b" }, "store": false,
         "tools": [{ "type": "function", "name": "f", "parameters": { "type": "object" }, "strict": true }],

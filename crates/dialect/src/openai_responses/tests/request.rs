@@ -1,4 +1,4 @@
-//! Requests in their own dialect: read and written again, they are the same.
+//! Requests of this dialect, read and written back.
 
 use serde_json::{Value, json};
 use toolgate_model::{Block, CallKind, Message, Reasoning, Reply, Seal, ToolCall};
@@ -18,7 +18,7 @@ fn with_input(input: Value) -> Value {
 }
 
 #[test]
-fn every_item_comes_back_in_its_place() {
+fn every_item_round_trips_in_order() {
     let items = [
         json!([{ "role": "user", "content": "hi" }, { "role": "assistant", "content": "" }]),
         json!([{ "type": "message", "role": "developer", "content": [{ "type": "input_text", "text": "be kind" }] },
@@ -67,7 +67,7 @@ fn every_item_comes_back_in_its_place() {
 }
 
 #[test]
-fn every_setting_comes_back() {
+fn every_setting_round_trips() {
     same(json!({
         "model": "m", "input": [{ "role": "user", "content": "hi" }], "instructions": "be brief", "stream": true,
         "tools": [
@@ -108,7 +108,7 @@ fn a_schema_keeps_its_bytes() {
 }
 
 #[test]
-fn items_of_the_model_are_one_message() {
+fn consecutive_output_items_form_one_message() {
     let request = read_request(&with_input(json!([
         { "role": "user", "content": "hi" },
         { "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "secret" },
@@ -121,8 +121,8 @@ fn items_of_the_model_are_one_message() {
         panic!("{:?}", request.messages)
     };
     let seal = Seal { id: Some("rs_1".into()), ..Seal::new(ID, "encrypted", "secret") };
-    let thought = Block::Reasoning(Reasoning { seal: Some(seal), ..Reasoning::default() });
-    // T34: the arguments came as an object.
+    let reasoning = Block::Reasoning(Reasoning { seal: Some(seal), ..Reasoning::default() });
+    // T34: the arguments are an object.
     let call = Block::ToolCall(ToolCall {
         id: "c1".into(),
         name: "f".into(),
@@ -130,7 +130,7 @@ fn items_of_the_model_are_one_message() {
         arguments: "{ \"a\": 1 }".replace(' ', ""),
         extras: toolgate_model::Extras::NONE,
     });
-    assert_eq!(assistant.content, [thought, call]);
+    assert_eq!(assistant.content, [reasoning, call]);
     assert_eq!(results.results.len(), 1);
 }
 
@@ -202,6 +202,6 @@ fn a_stored_reply_is_continued() {
         panic!("{:?}", second.messages)
     };
     // The proof of another dialect's host survives the store.
-    assert!(matches!(&assistant.content[0], Block::Reasoning(thought) if thought.seal == Some(foreign)));
+    assert!(matches!(&assistant.content[0], Block::Reasoning(reasoning) if reasoning.seal == Some(foreign)));
     assert!(DIALECT.recall(&mut second, "no JSON").is_err());
 }

@@ -46,12 +46,12 @@ fn folded(events: &[Value]) -> Reply {
     reply::fold(events).expect("the events are a reply")
 }
 
-/// What was said, in short.
-fn said(reply: &Reply) -> Vec<String> {
+/// The content of a reply, one line per block.
+fn content(reply: &Reply) -> Vec<String> {
     let brief = |block: &Block| match block {
         Block::Text(text) => format!("text {}", text.text),
         Block::Refusal(text) => format!("refusal {}", text.text),
-        Block::Reasoning(thought) => format!("thought {}", thought.text()),
+        Block::Reasoning(reasoning) => format!("thought {}", reasoning.text()),
         Block::ToolCall(call) => format!("call {} {}", call.name, call.arguments),
         Block::Opaque(opaque) => format!("opaque {}", opaque.kind),
     };
@@ -69,18 +69,18 @@ fn a_reply_starts_once() {
 }
 
 #[test]
-fn a_host_may_begin_with_content() {
+fn a_host_may_start_with_content() {
     let part = json!({ "type": "response.content_part.added", "output_index": 0, "content_index": 0,
                        "part": { "type": "output_text", "text": "" } });
     for first in [part, text(0, "h")] {
         let reply = folded(&[first, text(0, "i"), completed(json!([]))]);
-        assert!(said(&reply)[0].ends_with('i'), "{reply:?}");
+        assert!(content(&reply)[0].ends_with('i'), "{reply:?}");
     }
 }
 
 /// T5 T6
 #[test]
-fn interleaved_items_come_one_after_another() {
+fn interleaved_items_are_emitted_one_after_another() {
     let part = |index: u32, delta: &str| json!({ "type": "response.function_call_arguments.delta", "output_index": index, "delta": delta });
     let reply = folded(&[
         created(),
@@ -97,13 +97,13 @@ fn interleaved_items_come_one_after_another() {
         done(2, message("hello")),
         completed(json!([])),
     ]);
-    assert_eq!(said(&reply), ["call a {\"x\":1}", "call b {}", "text hello"]);
+    assert_eq!(content(&reply), ["call a {\"x\":1}", "call b {}", "text hello"]);
     assert_eq!(reply.finish.stop, StopReason::ToolUse);
 }
 
 /// T34
 #[test]
-fn what_was_not_streamed_is_told_at_the_end() {
+fn content_that_was_not_streamed_is_emitted_at_the_end() {
     let arguments = json!({ "type": "response.function_call_arguments.done", "output_index": 0, "arguments": "{\"x\":1}" });
     let cases: [(&[Value], &str); 6] = [
         (
@@ -113,50 +113,54 @@ fn what_was_not_streamed_is_told_at_the_end() {
         (&[added(0, call("a", json!(""))), done(0, call("a", json!({ "x": 1 })))], "call a {\"x\":1}"),
         (&[done(0, call("a", json!("{}")))], "call a {}"),
         (&[added(0, message("")), text(0, "he"), done(0, message("hello"))], "text hello"),
-        // The host contradicts itself: what was sent stays.
+        // The host contradicts itself: the streamed text is kept.
         (&[added(0, message("")), text(0, "he"), done(0, message("ha, other"))], "text he"),
         (&[added(0, json!({ "type": "mcp_list_tools", "id": "l" }))], "opaque mcp_list_tools"),
     ];
     for (events, expect) in cases {
         let last = completed(json!([{ "type": "mcp_list_tools", "id": "l", "tools": [] }]));
         let all: Vec<Value> = [created()].into_iter().chain(events.iter().cloned()).chain([last]).collect();
-        assert_eq!(said(&folded(&all)), [expect]);
+        assert_eq!(content(&folded(&all)), [expect]);
     }
-    assert_eq!(said(&folded(&[completed(json!([message("all at once")]))])), ["text all at once"]);
+    assert_eq!(content(&folded(&[completed(json!([message("all at once")]))])), ["text all at once"]);
 }
 
 #[test]
-fn thoughts_have_paragraphs_and_a_seal() {
+fn reasoning_has_paragraphs_and_a_seal() {
     let summary = |index: u32, delta: &str| json!({ "type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": index, "delta": delta });
     let item = json!({ "type": "reasoning", "id": "rs_1", "encrypted_content": "secret",
                        "summary": [{ "type": "summary_text", "text": "one" }, { "type": "summary_text", "text": "two" }] });
-    let begun = json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "not yet" });
+    let started = json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "not yet" });
     let reply = folded(&[
         created(),
-        added(0, begun),
+        added(0, started),
         summary(0, "on"),
         summary(0, "e"),
         summary(1, "two"),
         done(0, item),
         completed(json!([])),
     ]);
-    assert_eq!(said(&reply), ["thought one\n\ntwo"]);
-    let Block::Reasoning(thought) = &reply.blocks[0] else { panic!("{reply:?}") };
-    assert!(thought.parts.iter().all(|part| part.kind == ReasoningKind::Summary));
-    assert_eq!(thought.seal, Some(Seal { id: Some("rs_1".into()), ..Seal::new(ID, "encrypted", "secret") }));
+    assert_eq!(content(&reply), ["thought one\n\ntwo"]);
+    let Block::Reasoning(reasoning) = &reply.blocks[0] else { panic!("{reply:?}") };
+    assert!(reasoning.parts.iter().all(|part| part.kind == ReasoningKind::Summary));
+    assert_eq!(
+        reasoning.seal,
+        Some(Seal { id: Some("rs_1".into()), ..Seal::new(ID, "encrypted", "secret") })
+    );
 }
 
 #[test]
-fn a_raw_thought_does_not_hold_the_answer_back() {
-    let thought = json!({ "type": "reasoning", "id": "rs_1", "summary": [] });
+fn plaintext_reasoning_does_not_delay_the_answer() {
+    let reasoning = json!({ "type": "reasoning", "id": "rs_1", "summary": [] });
     let raw = json!({ "type": "response.reasoning_text.delta", "output_index": 0, "content_index": 0, "delta": "hm" });
-    let (events, _) = read_stream(&[created(), added(0, thought), raw, added(1, message("")), text(1, "hi")]);
+    let (events, _) =
+        read_stream(&[created(), added(0, reasoning), raw, added(1, message("")), text(1, "hi")]);
     assert_eq!(events.last(), Some(&TurnEvent::BlockDelta(Delta::Text("hi".into()))));
 }
 
 /// T17
 #[test]
-fn a_cut_stream_and_a_told_error_are_errors() {
+fn a_truncated_stream_and_an_error_event_are_errors() {
     let nested = json!({ "type": "error", "error": { "type": "rate_limit_error", "message": "slow down" } });
     let flat =
         json!({ "type": "error", "code": "rate_limit_exceeded", "message": "slow down", "param": null });
@@ -164,7 +168,7 @@ fn a_cut_stream_and_a_told_error_are_errors() {
                          "error": { "code": "rate_limit_exceeded", "message": "slow down" } } });
     for event in [nested, flat, failed] {
         let (_, end) = read_stream(&[created(), event]);
-        let error = end.expect_err("the host told an error");
+        let error = end.expect_err("the host sent an error");
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::RateLimited, "slow down"));
     }
     let (_, end) = read_stream(&[created(), added(0, message("")), text(0, "hel")]);
@@ -199,7 +203,7 @@ fn foreign_events() -> Vec<TurnEvent> {
 }
 
 #[test]
-fn a_stream_has_every_event_in_its_order() {
+fn a_stream_has_every_event_in_order() {
     let written = write_stream(foreign_events(), context());
     let brief: Vec<String> = written
         .iter()
@@ -250,20 +254,20 @@ fn a_stream_has_every_event_in_its_order() {
         "incomplete",
     ];
     assert_eq!(brief, expect);
-    // The last event holds the very items that were told, and each keeps its id.
+    // The last event contains the same items as the stream, with the same ids.
     let response = &written.last().expect("there are events")["response"];
     assert_eq!(response["id"], "resp_ours");
-    let told: Vec<&Value> =
+    let done: Vec<&Value> =
         written.iter().filter(|event| event["type"] == "response.output_item.done").collect();
-    let begun: Vec<&Value> =
+    let added: Vec<&Value> =
         written.iter().filter(|event| event["type"] == "response.output_item.added").collect();
     for (at, item) in response["output"].as_array().expect("the response has items").iter().enumerate() {
-        assert_eq!((item, &item["id"]), (&told[at]["item"], &begun[at]["item"]["id"]));
+        assert_eq!((item, &item["id"]), (&done[at]["item"], &added[at]["item"]["id"]));
     }
 }
 
 #[test]
-fn what_is_written_whole_is_written_as_a_stream() {
+fn whole_and_streamed_replies_are_written_alike() {
     let reply = reply::fold(foreign_events()).expect("the events are a reply");
     let streamed = write_stream(foreign_events(), context());
     let mut last = streamed.last().expect("there are events")["response"].clone();
@@ -274,10 +278,11 @@ fn what_is_written_whole_is_written_as_a_stream() {
 
 #[test]
 fn ids_of_the_host_survive_a_written_stream() {
-    let thought = json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "secret" });
+    let reasoning =
+        json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "secret" });
     let events = [
         created(),
-        done(0, thought),
+        done(0, reasoning),
         done(1, message("hello")),
         done(2, call("a", json!("{}"))),
         done(3, json!({ "type": "web_search_call", "id": "ws_1", "status": "completed" })),
@@ -285,7 +290,7 @@ fn ids_of_the_host_survive_a_written_stream() {
     ];
     let mut reply = folded(&events);
     let again = folded(&write_stream(reply.clone().into_events(), context()));
-    // The API always dates and completes; the host here did not.
+    // The writer adds a date and a status; this host sent none.
     reply.head.created = again.head.created;
     assert_eq!(again.blocks.len(), 4);
     for (before, after) in reply.blocks.iter().zip(&again.blocks) {
@@ -311,13 +316,13 @@ fn an_error_ends_the_stream() {
     let error = TurnError::upstream("the host went away");
     let mut bytes = Vec::new();
     let mut writer = DIALECT.reply_writer(context());
-    // T19: before anything else, and no event of its own.
+    // T19: a ping may be first, and is not an event.
     writer.ping(&mut bytes);
     writer.error(&error, &mut bytes);
-    let told = frames(&bytes);
-    assert_eq!(told[0]["type"], "error");
+    let written = frames(&bytes);
+    assert_eq!(written[0]["type"], "error");
     assert_eq!(
-        (&told[0]["message"], &told[0]["error"]["type"]),
+        (&written[0]["message"], &written[0]["error"]["type"]),
         (&json!(error.message), &json!("upstream_error"))
     );
 
@@ -328,13 +333,13 @@ fn an_error_ends_the_stream() {
     }
     writer.error(&error, &mut bytes);
     writer.error(&error, &mut bytes);
-    let told = frames(&bytes);
-    let last = &told.last().expect("there are events")["response"];
+    let written = frames(&bytes);
+    let last = &written.last().expect("there are events")["response"];
     assert_eq!((&last["status"], &last["error"]["message"]), (&json!("failed"), &json!(error.message)));
-    assert_eq!(told.iter().filter(|event| event["type"] == "response.failed").count(), 1);
-    // Our own reader takes it for what it was.
+    assert_eq!(written.iter().filter(|event| event["type"] == "response.failed").count(), 1);
+    // The reader reads the same error.
     let mut reader = DIALECT.reply_reader();
-    let data = told.last().expect("there are events").to_string();
+    let data = written.last().expect("there are events").to_string();
     let frame = crate::frame::SseFrame { event: "response.failed", data: &data };
     assert_eq!(reader.frame(frame, &mut Vec::new()).map_err(|error| error.kind), Err(ErrorKind::Upstream));
 }

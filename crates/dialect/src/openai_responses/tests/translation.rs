@@ -1,4 +1,4 @@
-//! Requests of other dialects, as a host of this one gets them.
+//! Requests of other dialects, written for a host of this one.
 
 use serde_json::{Value, json};
 use toolgate_model::{
@@ -37,13 +37,13 @@ fn result(id: &str, content: Vec<Part>, outcome: ToolOutcome) -> Message {
     Message::ToolResults(ToolResults { results: vec![result] })
 }
 
-fn picture() -> Part {
+fn image() -> Part {
     let source = Source::Base64 { media_type: "image/png".into(), data: "AA==".into() };
     Part::Image(Image { source, extras: Extras::NONE })
 }
 
 #[test]
-fn a_translation_says_what_is_the_default_elsewhere() {
+fn a_translation_writes_out_the_defaults_of_other_dialects() {
     let mut request = TurnRequest::new("m", vec![user(vec![Part::text("hi")])]);
     request.reasoning =
         Some(ReasoningRequest { mode: Some("enabled".into()), budget: Some(2_000), ..Default::default() });
@@ -70,15 +70,15 @@ fn a_translation_says_what_is_the_default_elsewhere() {
 
 /// T9 T25 T26
 #[test]
-fn calls_results_and_thoughts_of_elsewhere() {
-    let thought =
+fn foreign_calls_results_and_reasoning_are_written() {
+    let reasoning =
         Reasoning { seal: Some(Seal::new(ELSEWHERE, "signature", "proof")), ..Reasoning::default() };
     let request = TurnRequest::new(
         "m",
         vec![
-            assistant(vec![Block::Reasoning(thought), call("c1", "f", ""), call("c2", "f", "{}")]),
+            assistant(vec![Block::Reasoning(reasoning), call("c1", "f", ""), call("c2", "f", "{}")]),
             result("c1", vec![Part::text("no such file")], ToolOutcome::Error),
-            result("c2", vec![Part::text("see"), picture()], ToolOutcome::Success),
+            result("c2", vec![Part::text("see"), image()], ToolOutcome::Success),
         ],
     );
     let written = DIALECT.write_request(&request).expect("it can be written");
@@ -117,7 +117,7 @@ fn ids_and_names_fit_the_host() {
 }
 
 #[test]
-fn what_the_api_has_no_word_for_is_reported() {
+fn unsupported_fields_are_reported() {
     let file = Source::File { provider: "elsewhere", id: "f".into() };
     let text =
         Document { source: Source::Text("body".into()), name: Some("title".into()), extras: Extras::NONE };
