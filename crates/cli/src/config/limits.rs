@@ -22,8 +22,8 @@ pub(crate) fn read(root: &Section<'_>, context: &mut ReadContext<'_>) -> Limits 
     keys.size("body_rate", &mut limits.deadlines.body_rate);
     keys.duration("stalled", &mut limits.deadlines.stalled);
     if limits.deadlines.stalled <= limits.ping_every {
-        keys.reading.error(
-            section.place(),
+        keys.context.error(
+            section.key_position("stalled").unwrap_or(section.position()),
             "`stalled` must be longer than `ping`: a client is stalled if it does not take the pings",
         );
     }
@@ -49,7 +49,7 @@ impl Keys<'_, '_, '_> {
     fn count(&mut self, key: &'static str, limit: &mut usize) {
         const MAX: u32 = 1_000_000;
         self.known.push(key);
-        if let Some(written) = self.section.count(key, MAX, self.reading) {
+        if let Some(written) = self.section.count(key, MAX, self.context) {
             *limit = written.value as usize;
         }
     }
