@@ -23,7 +23,7 @@ pub(crate) fn read(root: &Section<'_>, context: &mut ReadContext<'_>) -> Limits 
     keys.duration("stalled", &mut limits.deadlines.stalled);
     if limits.deadlines.stalled <= limits.ping_every {
         keys.context.error(
-            section.position(),
+            section.key_position("stalled").unwrap_or(section.position()),
             "`stalled` must be longer than `ping`: a client is stalled if it does not take the pings",
         );
     }

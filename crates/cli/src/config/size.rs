@@ -1,4 +1,4 @@
-//! Parses sizes: `512KiB`, `32MiB`.
+//! Parses sizes: `128B`, `512KiB`, `32MiB`.
 
 const KIB: usize = 1024;
 
@@ -7,7 +7,7 @@ const MAX_SIZE: usize = KIB * KIB * KIB;
 
 /// Parses a whole number and its unit into bytes. The error says what to write.
 pub(crate) fn parse_size(text: &str) -> Result<usize, &'static str> {
-    const FORM: &str = "write a whole number and a unit: \"512KiB\", \"32MiB\" or \"1GiB\"";
+    const FORM: &str = "write a whole number and a unit: \"128B\", \"512KiB\", \"32MiB\" or \"1GiB\"";
     let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     let number: usize = number.parse().map_err(|_| FORM)?;
@@ -31,7 +31,8 @@ mod tests {
 
     #[test]
     fn every_unit_is_parsed() {
-        for (text, bytes) in [("1KiB", 1024), ("512KiB", 524_288), ("32MiB", 33_554_432), ("1GiB", MAX_SIZE)]
+        for (text, bytes) in
+            [("128B", 128), ("1KiB", 1024), ("512KiB", 524_288), ("32MiB", 33_554_432), ("1GiB", MAX_SIZE)]
         {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }

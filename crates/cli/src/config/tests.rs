@@ -317,6 +317,11 @@ body = "1MiB"
 ping = "500ms"
 commit = "1s"
 shutdown_grace = "2m"
+connections = 7
+head = "2s"
+idle = "3s"
+body_rate = "2KiB"
+stalled = "4s"
 "#;
     let Ok(Loaded { config, warnings, .. }) = load_text(text) else { panic!("the config has errors") };
     assert!(warnings.is_empty(), "{warnings:?}");
@@ -326,6 +331,9 @@ shutdown_grace = "2m"
         (limits.ping_every, limits.commit_after, limits.shutdown_grace),
         (Duration::from_millis(500), Duration::from_secs(1), Duration::from_mins(2))
     );
+    let deadlines = limits.deadlines;
+    assert_eq!((limits.connections, deadlines.body_rate), (7, 2048));
+    assert_eq!([deadlines.head, deadlines.idle, deadlines.stalled], [2, 3, 4].map(Duration::from_secs));
     let Ok(Loaded { config, .. }) = load_text("store = \"memory\"\n[limits]\n") else {
         panic!("the config has errors")
     };
@@ -337,13 +345,20 @@ fn errors_in_limits_are_reported_with_line_and_nearest_key() {
     check(
         "[limits]\nbody = \"32MB\"\nping = 15\ncommit = \"0s\"\nshutdown = \"20s\"\nport = 1\n",
         &expect![[r#"
-            toolgate.toml:2:8: `body` is "32MB": write a whole number and a unit: "512KiB", "32MiB" or "1GiB"
+            toolgate.toml:2:8: `body` is "32MB": write a whole number and a unit: "128B", "512KiB", "32MiB" or "1GiB"
             toolgate.toml:3:8: `ping` must be a string, such as "30s", not a number
             toolgate.toml:4:10: `commit` is "0s": it must be greater than zero
             toolgate.toml:5:1: unknown key `shutdown` in [limits]; did you mean `shutdown_grace`?
-            toolgate.toml:6:1: unknown key `port` in [limits]; the keys here are `body`, `ping`, `commit` and `shutdown_grace`
+            toolgate.toml:6:1: unknown key `port` in [limits]; the keys here are `body`, `ping`, `commit`, `shutdown_grace`, `connections`, `head`, `idle`, `body_rate` and `stalled`
             5 errors: nothing was started
         "#]],
+    );
+    check(
+        "[limits]\nping = \"5s\"\nstalled = \"5s\"\n",
+        &expect![[r#"
+        toolgate.toml:3:1: `stalled` must be longer than `ping`: a client is stalled if it does not take the pings
+        1 error: nothing was started
+    "#]],
     );
     check(
         "limits = \"none\"\n",
