@@ -50,22 +50,22 @@ where
         Box::pin(discard(body, received)).await;
         return Err(too_large(limit));
     }
-    let Some(mut whole) = next(&mut body, received).await? else { return Ok(Bytes::new()) };
-    if body.is_end_stream() {
-        return if whole.len() > limit { Err(too_large(limit)) } else { Ok(whole) };
-    }
-    let mut joined = BytesMut::new();
+    let mut whole = Bytes::new();
     while let Some(more) = next(&mut body, received).await? {
-        if joined.is_empty() {
-            joined = BytesMut::from(std::mem::take(&mut whole));
-        }
-        joined.extend_from_slice(&more);
-        if joined.len() > limit {
+        if whole.len() + more.len() > limit {
             Box::pin(discard(body, received)).await;
             return Err(too_large(limit));
         }
+        // A body in one frame is not copied.
+        if whole.is_empty() {
+            whole = more;
+        } else {
+            let mut joined = BytesMut::from(whole);
+            joined.extend_from_slice(&more);
+            whole = joined.freeze();
+        }
     }
-    Ok(if joined.is_empty() { whole } else { joined.freeze() })
+    Ok(whole)
 }
 
 async fn next<B>(body: &mut B, received: &AtomicUsize) -> Result<Option<Bytes>, TurnError>
