@@ -89,7 +89,7 @@ async fn a_place_becomes_free_when_its_client_leaves() {
 }
 
 #[tokio::test]
-async fn a_refused_client_is_told_to_try_again() {
+async fn a_refused_client_gets_a_503_with_retry_after() {
     let gate = capped();
     let mut served = Vec::new();
     for _ in 0..CAP {
