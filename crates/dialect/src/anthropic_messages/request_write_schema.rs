@@ -33,7 +33,7 @@ pub(super) fn host_schema(
     tool_schema::without(&REJECTED_IN_STRICT, tool, schema, losses)
 }
 
-/// The schema that stands in for a custom tool: this dialect has none.
+/// The schema of a custom tool, written as a function: this dialect has no custom tools.
 pub(super) fn text_schema() -> JsonText {
     JsonText::from_value(&json!({
         "type": "object",

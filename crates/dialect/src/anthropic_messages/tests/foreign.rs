@@ -126,7 +126,7 @@ fn invalid_ids_are_rewritten_alike_for_call_and_result() {
     };
     let (first, second, third) = (id(1, 0, "id"), id(1, 1, "id"), id(3, 0, "id"));
     assert_eq!((second.as_str(), third.as_str()), ("call_0", "call_0_2"));
-    assert!(first.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter)));
+    assert!(first.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)));
     assert_eq!(
         [id(2, 0, "tool_use_id"), id(2, 1, "tool_use_id"), id(4, 0, "tool_use_id")],
         [first, second, third]

@@ -112,7 +112,7 @@ fn ids_and_names_fit_the_host() {
     assert!(id.len() <= 64);
     assert_eq!(body["input"][1]["call_id"], id);
     let name = body["input"][0]["name"].as_str().expect("a call has a name");
-    assert!(name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_'), "{name}");
+    assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'), "{name}");
     assert_eq!(written.names.to_client(name.into()).as_str(), "files/read");
 }
 
