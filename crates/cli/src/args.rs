@@ -101,6 +101,7 @@ pub(crate) enum KeysAction {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// Lines for people
+    #[value(alias = "human")]
     Text,
     /// One JSON object per line
     Json,
