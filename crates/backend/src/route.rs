@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::future::ready;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use futures_util::future::BoxFuture;
 use toolgate_model::{DialectId, ErrorKind, ModelName, TurnError};
 
@@ -21,7 +20,7 @@ use crate::turn::{Answer, Backend, ClientTurn, Relay, RelayTurn, Turn};
 /// Finds the route of a model. Each worker has its own router, and with it its own connections.
 #[derive(Default)]
 pub struct Router {
-    exact: HashMap<String, Arc<Route>, RandomState>,
+    exact: HashMap<String, Arc<Route>>,
     patterns: Vec<(ModelPattern, Arc<Route>)>,
     /// The exact names in the operator's order.
     names: Vec<String>,

@@ -2,6 +2,12 @@
 
 use std::borrow::Cow;
 
+/// True if the line is visible ASCII up to its final newline, as nearly every line is.
+pub(crate) fn is_plain(line: &[u8]) -> bool {
+    let text = line.strip_suffix(b"\n").unwrap_or(line);
+    text.iter().all(|byte| (b' '..=b'~').contains(byte))
+}
+
 /// Escapes all control characters of a line except its final newline and the colours that the formatter adds.
 pub(crate) fn escape_controls(line: &str) -> Cow<'_, str> {
     let (text, newline) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));

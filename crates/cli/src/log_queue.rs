@@ -13,7 +13,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::log_escape::escape_controls;
+use crate::log_escape::{escape_controls, is_plain};
 
 /// The most bytes that wait to be written: about 1,000 lines.
 const MAX_QUEUED_BYTES: usize = 256 * 1024;
@@ -118,7 +118,11 @@ impl Shared {
 impl Write for &LogWriter {
     /// Takes one whole line.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.add(escape_controls(&String::from_utf8_lossy(line)).as_bytes());
+        if is_plain(line) {
+            self.0.add(line);
+        } else {
+            self.0.add(escape_controls(&String::from_utf8_lossy(line)).as_bytes());
+        }
         Ok(line.len())
     }
 

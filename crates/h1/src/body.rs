@@ -180,7 +180,7 @@ impl Chunks {
             }
             Chunk::Trailers => {
                 let limited = &received[..received.len().min(MAX_TRAILER_BYTES)];
-                let Some(FieldBlock { fields: _, length }) = parse_fields(limited)? else {
+                let Some(FieldBlock { fields: _, facts: _, length }) = parse_fields(limited)? else {
                     let is_too_long = limited.len() == MAX_TRAILER_BYTES;
                     return if is_too_long { Err(BodyError::TooLong) } else { Ok(false) };
                 };

@@ -11,6 +11,7 @@
 
 mod body;
 mod exchange;
+mod facts;
 mod fields;
 mod request;
 mod response;

@@ -1,5 +1,6 @@
 //! The head of a request, as a server reads it.
 
+use crate::facts::Host;
 use crate::fields::Fields;
 use crate::syntax::{HeadError, Version, is_token_byte, parse_head};
 
@@ -17,6 +18,8 @@ pub struct RequestHead<'b> {
     pub fields: Fields<'b>,
     /// How the body is delimited.
     pub body: RequestBody,
+    /// Whether the client may send another request on this connection.
+    pub keeps_alive: bool,
     /// Bytes of the head, the empty line included.
     pub length: usize,
 }
@@ -36,27 +39,31 @@ impl<'b> RequestHead<'b> {
     pub fn parse(received: &'b [u8]) -> Result<Option<Self>, HeadError> {
         let Some(head) = parse_head(received)? else { return Ok(None) };
         let (method, target, version) = request_line(head.start_line).ok_or(HeadError::StartLine)?;
-        let fields = head.fields;
-        let mut hosts = fields.iter().filter(|field| field.is("host"));
-        let is_host = match hosts.next() {
-            Some(host) => host.value.iter().copied().all(is_host_byte),
-            None => version == Version::Http10,
+        let facts = head.facts;
+        let is_addressed = match facts.host {
+            Host::One(host) => host.iter().copied().all(is_host_byte),
+            Host::Missing => version == Version::Http10,
+            Host::Several => false,
         };
-        if !is_host || hosts.next().is_some() {
+        if !is_addressed {
             return Err(HeadError::Host);
         }
-        let body = match (fields.is_chunked()?, fields.content_length()?) {
+        let body = match (facts.is_chunked?, facts.content_length?) {
             (true, Some(_)) => return Err(HeadError::AmbiguousLength),
             (true, None) if version == Version::Http10 => return Err(HeadError::TransferEncoding),
             (true, None) => RequestBody::Chunked,
             (false, length) => RequestBody::Length(length.unwrap_or(0)),
         };
-        Ok(Some(Self { method, target, version, fields, body, length: head.length }))
-    }
-
-    /// Whether the client may send another request on this connection.
-    pub fn keeps_alive(&self) -> bool {
-        self.fields.keeps_alive(self.version)
+        let keeps_alive = facts.keeps_alive(version);
+        Ok(Some(Self {
+            method,
+            target,
+            version,
+            fields: head.fields,
+            body,
+            keeps_alive,
+            length: head.length,
+        }))
     }
 }
 
@@ -112,7 +119,7 @@ mod tests {
         let expected: [(&str, &[u8]); 3] =
             [("Host", b"here"), ("X-Api-Key", b"k e y"), ("Content-Length", b"12")];
         assert_eq!(fields, expected);
-        assert!(head.keeps_alive());
+        assert!(head.keeps_alive);
     }
 
     #[test]
@@ -126,11 +133,11 @@ mod tests {
 
     #[test]
     fn the_connection_header_decides_whether_another_request_may_follow() {
-        let keeps = |fields: &str| parse(&format!("{POST}{fields}\r\n")).unwrap().unwrap().keeps_alive();
+        let keeps = |fields: &str| parse(&format!("{POST}{fields}\r\n")).unwrap().unwrap().keeps_alive;
         assert!(keeps("") && keeps("Connection: Keep-Alive\r\n"));
         assert!(!keeps("connection: Close\r\n") && !keeps("connection: te, close\r\n"));
         let old =
-            |fields: &str| parse(&format!("GET / HTTP/1.0\r\n{fields}\r\n")).unwrap().unwrap().keeps_alive();
+            |fields: &str| parse(&format!("GET / HTTP/1.0\r\n{fields}\r\n")).unwrap().unwrap().keeps_alive;
         assert!(!old("") && old("connection: keep-alive\r\n"));
         assert!(!old("connection: keep-alive, \u{e9}\r\n") && !keeps("connection: \"x\"\r\n"));
     }

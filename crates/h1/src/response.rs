@@ -1,6 +1,7 @@
 //! The head of a response, as a client reads it.
 
 use crate::body::BodyDecoder;
+use crate::facts::HeadFacts;
 use crate::fields::Fields;
 use crate::syntax::{HeadError, Version, decimal, is_text_byte, parse_head};
 
@@ -11,6 +12,7 @@ pub struct ResponseHead<'b> {
     pub status: u16,
     /// The header fields.
     pub fields: Fields<'b>,
+    facts: HeadFacts<'b>,
     version: Version,
     length: usize,
 }
@@ -20,7 +22,7 @@ impl<'b> ResponseHead<'b> {
     pub fn parse(received: &'b [u8]) -> Result<Option<Self>, HeadError> {
         let Some(head) = parse_head(received)? else { return Ok(None) };
         let (version, status) = status_line(head.start_line).ok_or(HeadError::StartLine)?;
-        Ok(Some(Self { status, fields: head.fields, version, length: head.length }))
+        Ok(Some(Self { status, fields: head.fields, facts: head.facts, version, length: head.length }))
     }
 
     /// Bytes of the head, the empty line included.
@@ -35,7 +37,7 @@ impl<'b> ResponseHead<'b> {
 
     /// How the body of this answer to a `POST` ends.
     pub(crate) fn body(&self) -> Result<BodyDecoder, HeadError> {
-        let (is_chunked, length) = (self.fields.is_chunked()?, self.fields.content_length()?);
+        let (is_chunked, length) = (self.facts.is_chunked?, self.facts.content_length?);
         if is_chunked && self.version == Version::Http10 {
             return Err(HeadError::TransferEncoding);
         }
@@ -50,13 +52,13 @@ impl<'b> ResponseHead<'b> {
     /// Whether the host will answer another request on this connection. A response with two different ends is read as
     /// RFC 9112 says, but nothing that follows it can be trusted.
     pub(crate) fn keeps_alive(&self) -> bool {
-        let framing = (self.fields.is_chunked(), self.fields.content_length());
+        let framing = (self.facts.is_chunked, self.facts.content_length);
         let has_one_end = match self.status {
             101 => false,
             204 | 304 => matches!(framing, (Ok(false), Ok(None | Some(0)))),
             _ => !matches!(framing, (Ok(true), Ok(Some(_)))),
         };
-        has_one_end && self.fields.keeps_alive(self.version)
+        has_one_end && self.facts.keeps_alive(self.version)
     }
 }
 

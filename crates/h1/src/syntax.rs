@@ -3,6 +3,7 @@
 use memchr::memchr;
 use thiserror::Error;
 
+use crate::facts::HeadFacts;
 use crate::fields::Fields;
 
 /// The largest head that is accepted. Common servers and proxies allow 8 to 64 KiB.
@@ -65,6 +66,7 @@ pub enum HeadError {
 pub(crate) struct RawHead<'b> {
     pub(crate) start_line: &'b [u8],
     pub(crate) fields: Fields<'b>,
+    pub(crate) facts: HeadFacts<'b>,
     /// Bytes of the head, the empty line included.
     pub(crate) length: usize,
 }
@@ -77,27 +79,29 @@ pub(crate) fn parse_head(bytes: &[u8]) -> Result<Option<RawHead<'_>>, HeadError>
     if start_line.is_empty() {
         return Err(HeadError::StartLine);
     }
-    let Some(FieldBlock { fields, length }) = parse_fields(lines)? else { return incomplete(bytes) };
-    Ok(Some(RawHead { start_line, fields, length: limited.len() - lines.len() + length }))
+    let Some(FieldBlock { fields, facts, length }) = parse_fields(lines)? else { return incomplete(bytes) };
+    Ok(Some(RawHead { start_line, fields, facts, length: limited.len() - lines.len() + length }))
 }
 
 /// Field lines and the empty line after them.
 pub(crate) struct FieldBlock<'b> {
     pub(crate) fields: Fields<'b>,
+    pub(crate) facts: HeadFacts<'b>,
     /// Bytes of all lines, the empty one included.
     pub(crate) length: usize,
 }
 
 /// Reads field lines up to an empty line; `None` while they are incomplete.
 pub(crate) fn parse_fields(lines: &[u8]) -> Result<Option<FieldBlock<'_>>, HeadError> {
-    let (mut unread, mut count) = (lines, 0);
+    let (mut unread, mut count, mut facts) = (lines, 0, HeadFacts::new());
     loop {
         let Some(Line { text, rest }) = next_line(unread)? else { return Ok(None) };
         if text.is_empty() {
             let fields = Fields::new(&lines[..lines.len() - unread.len()]);
-            return Ok(Some(FieldBlock { fields, length: lines.len() - rest.len() }));
+            return Ok(Some(FieldBlock { fields, facts, length: lines.len() - rest.len() }));
         }
-        check_field_line(text)?;
+        let (name, value) = field_line(text)?;
+        facts.add(name, value.trim_ascii());
         count += 1;
         if count > MAX_FIELDS {
             return Err(HeadError::TooManyFields);
@@ -125,7 +129,8 @@ pub(crate) fn next_line(bytes: &[u8]) -> Result<Option<Line<'_>>, HeadError> {
     }
 }
 
-fn check_field_line(line: &[u8]) -> Result<(), HeadError> {
+/// The name and the value of a valid field line.
+fn field_line(line: &[u8]) -> Result<(&[u8], &[u8]), HeadError> {
     if matches!(line.first(), Some(b' ' | b'\t')) {
         return Err(HeadError::Folded);
     }
@@ -134,7 +139,7 @@ fn check_field_line(line: &[u8]) -> Result<(), HeadError> {
     if name.is_empty() || !name.iter().copied().all(is_token_byte) {
         return Err(HeadError::FieldName);
     }
-    if value.iter().copied().all(is_text_byte) { Ok(()) } else { Err(HeadError::FieldValue) }
+    if value.iter().copied().all(is_text_byte) { Ok((name, value)) } else { Err(HeadError::FieldValue) }
 }
 
 /// What names and methods are made of (RFC 9110, section 5.6.2).

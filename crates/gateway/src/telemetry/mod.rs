@@ -2,12 +2,11 @@
 
 mod live;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use foldhash::fast::RandomState;
 use parking_lot::RwLock;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -38,35 +37,8 @@ pub(crate) struct Metrics {
     in_flight: Family<DialectLabels, Gauge>,
     losses: Family<DialectLabels, Counter>,
     recoveries: Family<RecoveryLabels, Counter>,
-    models: RwLock<HashMap<Arc<str>, Vec<RequestRow>, RandomState>>,
-    messages: Rows,
-    chat: Rows,
-    responses: Rows,
-}
-
-/// The rows of one API, looked up with its first turn and kept.
-#[derive(Default)]
-struct Rows {
-    in_flight: OnceLock<Gauge>,
-    duration: OnceLock<Histogram>,
-    first_event: OnceLock<Histogram>,
-    input: OnceLock<Counter>,
-    cache_read: OnceLock<Counter>,
-    cache_write: OnceLock<Counter>,
-    output: OnceLock<Counter>,
-}
-
-/// The counter of one model's turns over one API with one status.
-struct RequestRow {
-    api: Api,
-    status: u16,
-    turns: Counter,
-}
-
-impl RequestRow {
-    fn is_of(&self, api: Api, status: u16) -> bool {
-        self.api == api && self.status == status
-    }
+    /// The models that are counted by their own names.
+    models: RwLock<HashSet<Arc<str>>>,
 }
 
 /// Counts a turn as in flight until it is dropped.
@@ -130,9 +102,6 @@ impl Metrics {
             losses: Family::default(),
             recoveries: Family::default(),
             models: RwLock::default(),
-            messages: Rows::default(),
-            chat: Rows::default(),
-            responses: Rows::default(),
         };
         let registry = &mut metrics.registry;
         registry.register("requests", "Turns by client dialect, model and status", metrics.requests.clone());
@@ -160,9 +129,7 @@ impl Metrics {
 
     /// Counts a turn that has begun, until the guard is dropped.
     pub(crate) fn begin(&self, api: Api) -> InFlight {
-        let rows = self.rows(api);
-        let labels = DialectLabels { dialect: api.name() };
-        let gauge = rows.in_flight.get_or_init(|| self.in_flight.get_or_create_owned(&labels)).clone();
+        let gauge = self.in_flight.get_or_create_owned(&DialectLabels { dialect: api.name() });
         gauge.inc();
         InFlight(gauge)
     }
@@ -171,71 +138,45 @@ impl Metrics {
     pub(crate) fn count(&self, turn: &FinishedTurn<'_>) {
         let FinishedTurn { api, model, status, duration, first_event, usage, losses, recoveries } = *turn;
         let dialect = api.name();
-        let rows = self.rows(api);
-        self.count_request(api, model, status);
-        let seconds = |family: &Family<DialectLabels, Histogram>| {
-            family.get_or_create_owned(&DialectLabels { dialect })
-        };
-        rows.duration.get_or_init(|| seconds(&self.duration)).observe(duration.as_secs_f64());
+        let labels = DialectLabels { dialect };
+        let model = model.map(|model| self.model_label(model)).unwrap_or_default();
+        self.requests.get_or_create(&RequestLabels { dialect, model, status }).inc();
+        self.duration.get_or_create(&labels).observe(duration.as_secs_f64());
         if let Some(first_event) = first_event {
-            let row = rows.first_event.get_or_init(|| seconds(&self.first_event));
-            row.observe(first_event.as_secs_f64());
+            self.first_event.get_or_create(&labels).observe(first_event.as_secs_f64());
         }
         if losses > 0 {
-            self.losses.get_or_create(&DialectLabels { dialect }).inc_by(losses as u64);
+            self.losses.get_or_create(&labels).inc_by(losses as u64);
         }
         for kind in recoveries {
             self.recoveries.get_or_create(&RecoveryLabels { kind }).inc();
         }
         let Some(usage) = usage else { return };
         let kinds = [
-            (&rows.input, "input", usage.input),
-            (&rows.cache_read, "cache_read", usage.cache_read),
-            (&rows.cache_write, "cache_write", usage.cache_write),
-            (&rows.output, "output", usage.output),
+            ("input", usage.input),
+            ("cache_read", usage.cache_read),
+            ("cache_write", usage.cache_write),
+            ("output", usage.output),
         ];
-        for (row, kind, count) in kinds.into_iter().filter(|(_, _, count)| *count > 0) {
-            let row = row.get_or_init(|| self.tokens.get_or_create_owned(&TokenLabels { dialect, kind }));
-            row.inc_by(count);
+        for (kind, count) in kinds.into_iter().filter(|(_, count)| *count > 0) {
+            self.tokens.get_or_create(&TokenLabels { dialect, kind }).inc_by(count);
         }
     }
 
-    fn rows(&self, api: Api) -> &Rows {
-        match api {
-            Api::Messages => &self.messages,
-            Api::Chat => &self.chat,
-            Api::Responses => &self.responses,
-        }
-    }
-
-    fn count_request(&self, api: Api, model: Option<&str>, status: u16) {
-        let counter =
-            |model| self.requests.get_or_create_owned(&RequestLabels { dialect: api.name(), model, status });
-        let Some(name) = model else {
-            counter(Arc::default()).inc();
-            return;
-        };
+    /// The label of a model: its name, unless there are too many.
+    fn model_label(&self, name: &str) -> Arc<str> {
         let known = self.models.read();
-        let rows = known.get(name);
-        if let Some(row) = rows.and_then(|rows| rows.iter().find(|row| row.is_of(api, status))) {
-            row.turns.inc();
-            return;
+        if let Some(label) = known.get(name) {
+            return Arc::clone(label);
         }
-        let has_name = rows.is_some() || known.len() < MAX_MODELS;
+        let has_room = known.len() < MAX_MODELS;
         drop(known);
-        if !has_name {
-            counter(OTHER_MODELS.into()).inc();
-            return;
+        if !has_room {
+            return OTHER_MODELS.into();
         }
-        let name: Arc<str> = name.into();
-        let turns = counter(Arc::clone(&name));
-        turns.inc();
-        let mut known = self.models.write();
-        let rows = known.entry(name).or_default();
-        // Another turn of this kind may have come first.
-        if !rows.iter().any(|row| row.is_of(api, status)) {
-            rows.push(RequestRow { api, status, turns });
-        }
+        let label: Arc<str> = name.into();
+        self.models.write().insert(Arc::clone(&label));
+        label
     }
 
     /// The text Prometheus reads.

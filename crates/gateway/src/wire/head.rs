@@ -83,7 +83,7 @@ fn turn(head: &RequestHead<'_>, max_body_bytes: usize) -> Option<TurnRequest> {
             request.headers_mut().append(name, HeaderValue::from_bytes(field.value).ok()?);
         }
     }
-    Some(TurnRequest { api, request, head_bytes: head.length, body_bytes, keeps_alive: head.keeps_alive() })
+    Some(TurnRequest { api, request, head_bytes: head.length, body_bytes, keeps_alive: head.keeps_alive })
 }
 
 /// What becomes of the connection after a reply.

@@ -14,8 +14,8 @@ const RECORDING: &str = "recording usage";
 const SUMMING: &str = "summing up usage";
 const PRUNING: &str = "pruning old usage";
 
-/// Rows per statement: each statement is a round trip to the connection's thread, which costs more than a row.
-const ROWS_PER_INSERT: usize = 256;
+/// Rows in one statement. There is a statement for each number of rows, and all of them fit into the connection's cache.
+const ROWS_PER_INSERT: usize = 64;
 
 const INSERT: &str = "
     INSERT OR IGNORE INTO usage_records (
