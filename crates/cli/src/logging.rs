@@ -1,12 +1,16 @@
 //! Sets up the log: one line per event, on stderr, so that stdout carries only the output of commands.
 
+use std::fmt;
 use std::io::{self, IsTerminal};
 use std::panic;
 
 use anyhow::Context;
 use tracing::Dispatch;
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{self, Writer};
 
 use crate::args::LogFormat;
 use crate::environment::Environment;
@@ -40,8 +44,20 @@ where
 {
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     match format {
-        LogFormat::Text => lines.with_target(false).with_ansi(colours == Colours::Ansi).into(),
+        LogFormat::Text if colours == Colours::Ansi => lines.with_target(false).into(),
+        LogFormat::Text => {
+            // The default formatter styles every field, even where no colours are wanted.
+            let fields = format::debug_fn(write_field).delimited(" ");
+            lines.with_target(false).with_ansi(false).fmt_fields(fields).into()
+        }
         LogFormat::Json => lines.json().flatten_event(true).into(),
+    }
+}
+
+fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    match field.name() {
+        "message" => write!(writer, "{value:?}"),
+        name => write!(writer, "{name}={value:?}"),
     }
 }
 

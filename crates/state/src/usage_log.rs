@@ -174,7 +174,8 @@ impl UsageLogWorker {
                 Ok(()) => return 0,
                 Err(error) => {
                     tracing::warn!(
-                        error = &error as &dyn std::error::Error,
+                        %error,
+                        source = ?std::error::Error::source(&error),
                         attempt,
                         attempts,
                         records = batch.len(),

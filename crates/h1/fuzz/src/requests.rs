@@ -121,7 +121,7 @@ impl Connection {
             RequestBody::Length(length) => BodyDecoder::with_length(length),
             RequestBody::Chunked => BodyDecoder::chunked(),
         };
-        let after = if head.keeps_alive() { Next::Wait } else { Next::Close };
+        let after = if head.keeps_alive { Next::Wait } else { Next::Close };
         let length = head.length;
         self.received.advance(length);
         self.reading = Some(Reading { request, body, after });
