@@ -99,6 +99,11 @@ impl fmt::Display for ResponseId {
 }
 
 impl CallerScope {
+    /// The name, shared instead of copied.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+
     /// The scope of the caller whose key has this name.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self(name.into())

@@ -121,6 +121,11 @@ impl TokenCount {
 }
 
 impl Label {
+    /// The text, shared instead of copied.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+
     /// The text, truncated with an ellipsis to [`MAX_LABEL_BYTES`].
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         const ELLIPSIS: &str = "…";
