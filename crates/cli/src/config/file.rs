@@ -19,7 +19,7 @@ use super::{agent, approvals, keys, limits, mcp, model, upstream};
 pub(crate) struct ConfigFile {
     pub(crate) listen: Option<Located<SocketAddr>>,
     pub(crate) store: Option<StoreUrl>,
-    pub(crate) hosts: Vec<String>,
+    pub(crate) hosts: Vec<Located<String>>,
     pub(crate) upstreams: Vec<(Located<String>, Option<UpstreamConfig>)>,
     pub(crate) models: Vec<ModelEntry>,
     pub(crate) agents: Vec<AgentEntry>,
@@ -108,11 +108,11 @@ fn read_store(root: &Section<'_>, context: &mut ReadContext<'_>) -> Option<Store
     }
 }
 
-fn read_hosts(root: &Section<'_>, context: &mut ReadContext<'_>) -> Vec<String> {
+fn read_hosts(root: &Section<'_>, context: &mut ReadContext<'_>) -> Vec<Located<String>> {
     let mut hosts = Vec::new();
     for host in root.texts("hosts", ListForm::Many, context).unwrap_or_default() {
         match host.value.parse::<http::uri::Authority>() {
-            Ok(authority) if !authority.as_str().contains('@') => hosts.push(host.value),
+            Ok(authority) if !authority.as_str().contains('@') => hosts.push(host),
             _ => context.error(
                 host.position,
                 format!(

@@ -41,7 +41,7 @@ pub(crate) fn resolve(file: ConfigFile, context: &mut ReadContext<'_>) -> Option
     Some(Config {
         listen: file.listen.map_or(DEFAULT_LISTEN, |listen| listen.value),
         store,
-        hosts: file.hosts,
+        hosts: file.hosts.into_iter().map(|host| host.value).collect(),
         backend,
         keys: file.keys,
         approvals: file.approvals,
@@ -131,10 +131,17 @@ fn warn_about_unused_upstreams(file: &ConfigFile, context: &mut ReadContext<'_>)
 }
 
 fn check_listen_address(file: &ConfigFile, context: &mut ReadContext<'_>) {
-    let Some(listen) = &file.listen else { return };
-    if listen.value.ip().is_loopback() {
+    let public = file.listen.as_ref().filter(|listen| !listen.value.ip().is_loopback());
+    let Some(listen) = public else {
+        if let (Some(host), []) = (file.hosts.first(), file.keys.as_slice()) {
+            context.warning(
+                host.position,
+                "there are no keys: behind a proxy on this machine, anybody could use your models; \
+                 create a key with `toolgate keys new NAME` and add it to the config",
+            );
+        }
         return;
-    }
+    };
     if file.keys.is_empty() {
         context.error(listen.position, error_without_keys(listen.value));
     } else if file.hosts.is_empty() && listen.value.ip().is_unspecified() {

@@ -537,8 +537,13 @@ fn a_public_address_without_keys_is_refused() {
             toolgate.toml:1:10: warning: other machines can only use this machine's IP addresses: to allow a name, add `hosts = ["gate.example.com"]`
         "#]],
     );
-    let everywhere = Some("0.0.0.0:1".parse().unwrap());
-    let errors = load(None, everywhere, &environment()).err().unwrap().to_string();
+    check(
+        "hosts = [\"gate.example.com\"]",
+        &expect![[r#"
+            toolgate.toml:1:10: warning: there are no keys: behind a proxy on this machine, anybody could use your models; create a key with `toolgate keys new NAME` and add it to the config
+        "#]],
+    );
+    let errors = load(None, Some("0.0.0.0:1".parse().unwrap()), &environment()).err().unwrap().to_string();
     assert!(errors.starts_with("--listen: 0.0.0.0:1 is reachable from other machines"), "{errors}");
 }
 
