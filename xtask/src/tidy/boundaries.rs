@@ -3,7 +3,7 @@
 use super::{Finding, RuleInput, SourceFile, has_word};
 
 const DIALECT_ROOT: &str = "crates/dialect/src/";
-const PURE_CRATES: &[&str] = &["crates/model/", "crates/dialect/"];
+const PURE_CRATES: &[&str] = &["crates/model/", "crates/dialect/", "crates/prompted/", "crates/h1/"];
 
 /// Crates that do I/O; a codec may use them in tests only.
 const IO_CRATES: &[&str] =

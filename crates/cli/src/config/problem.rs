@@ -123,7 +123,7 @@ impl<'t> ReadContext<'t> {
         self.note(Severity::Warning, Some(position), message.into());
     }
 
-    /// Reports a section that is documented but not implemented.
+    /// Reports a section that this version does not support.
     pub(crate) fn not_supported(&mut self, position: Position, what: &str) {
         self.error(position, format!("{what} is not supported by this version: remove it"));
     }

@@ -35,10 +35,10 @@ pub(super) struct RoutedTurn {
 impl RoutedTurn {
     /// What the reply's writer needs to know.
     pub(super) fn context(&self) -> ReplyContext {
-        let request = self.shown.clone().unwrap_or_else(|| self.request());
+        let request = self.request();
         ReplyContext {
-            estimated_input: estimate::input_tokens(&self.request()),
-            request,
+            estimated_input: estimate::input_tokens(&request),
+            request: self.shown.clone().unwrap_or(request),
             now: self.now_seconds,
             fallback_id: self.api.reply_id(self.turn.id),
         }
