@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 use secrecy::SecretString;
+use toolgate_dialect::host::HostFacts;
+use toolgate_dialect::registry;
+use toolgate_model::DialectId;
 use toolgate_prompted::{PromptedOptions, Secret};
 
 use crate::pattern::ModelPattern;
@@ -80,6 +83,8 @@ pub struct UpstreamConfig {
     pub base_url: Uri,
     /// Our key at the host. Hosts on this machine often need none.
     pub api_key: Option<SecretString>,
+    /// What the host accepts.
+    pub facts: HostFacts,
     /// How long to wait for the host.
     pub timeouts: HostDeadlines,
     /// How often to send a request again.
@@ -91,16 +96,24 @@ pub struct UpstreamConfig {
 impl UpstreamConfig {
     /// A host with default deadlines and without a key.
     pub fn new(name: impl Into<String>, dialect: &'static str, base_url: Uri) -> Self {
+        let id = dialect_id(dialect);
+        let facts = HostFacts::at(id, base_url.host().unwrap_or_default());
         Self {
             name: UpstreamName::new(name),
             dialect,
             base_url,
             api_key: None,
+            facts,
             timeouts: HostDeadlines::default(),
             retry: Retry::default(),
             headers: Vec::new(),
         }
     }
+}
+
+/// The id of a dialect. Unknown ones are reported when the back ends are assembled.
+fn dialect_id(name: &'static str) -> DialectId {
+    registry::find(name).map_or(DialectId { name, provider: "" }, |dialect| dialect.upstream.id())
 }
 
 /// The name of an upstream in the configuration.

@@ -18,6 +18,7 @@ mod keys;
 mod log_escape;
 mod log_queue;
 mod logging;
+mod profiles;
 mod serve;
 mod signals;
 mod trigger_secret;
@@ -93,6 +94,7 @@ fn check(options: &Options, environment: &Environment, out: &mut dyn Write) -> a
         writeln!(out, "{warning}")?;
     }
     let backend = &loaded.config.backend;
+    profiles::print(backend, out)?;
     writeln!(
         out,
         "{}: ok, {}, {} and {}",

@@ -8,12 +8,16 @@ use toolgate_model::{Losses, Reply, TurnRequest, pairing, reply};
 use crate::essence::{self, Statement};
 use crate::explain::unexplained;
 use crate::{Verdict, context};
+use toolgate_dialect::Translation;
+use toolgate_dialect::host::HostFacts;
 use toolgate_dialect::registry::{self, Dialect};
 
 /// Every other dialect accepts the translated request and reads the same content, up to reported losses.
 pub(super) fn request(from: &Dialect, request: &TurnRequest, faults: &mut Verdict) {
     for (name, dialect) in others(from) {
-        let written = match dialect.upstream.write_request(request) {
+        let mut translation = Translation::new(dialect.upstream);
+        let profile = HostFacts::at(dialect.upstream.id(), "").profile(request.model.as_str());
+        let written = match translation.request(from.client.id(), request, &request.model, &profile) {
             Ok(written) => written,
             Err(error) => {
                 faults.push(format!("writing the request in {name} failed: {error}"));
@@ -28,7 +32,7 @@ pub(super) fn request(from: &Dialect, request: &TurnRequest, faults: &mut Verdic
                     pairing::repair(&mut repaired.messages, &mut Losses::default());
                 }
                 let before = essence::of_request(&repaired);
-                let after = essence::of_written(&read.value, &written.names);
+                let after = essence::of_written(&read.value, translation.names());
                 report_unexplained(&format!("request in {name}"), &before, &after, &written.losses, faults);
             }
             Err(error) => faults.push(format!("reading the request in {name} failed: {error}")),

@@ -27,6 +27,7 @@ pub mod claude_stream_json;
 mod cost;
 mod error_extras;
 pub mod frame;
+pub mod host;
 mod json;
 pub mod names;
 pub mod openai_chat;
@@ -35,9 +36,11 @@ mod peek;
 pub mod registry;
 mod tool_schema;
 mod traits;
+mod translation;
 
 pub use peek::Peek;
 pub use traits::{
     ClientDialect, Meter, MeterReading, NameMap, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
     WrittenRequest,
 };
+pub use translation::{HostRequest, Translation};

@@ -9,6 +9,7 @@ use toolgate_model::{
 
 use crate::Peek;
 use crate::frame::SseFrame;
+use crate::host::HostProfile;
 
 /// A dialect towards clients.
 pub trait ClientDialect: Send + Sync {
@@ -59,8 +60,12 @@ pub trait UpstreamDialect: Send + Sync {
     /// The path after the base URL: `/messages`.
     fn path(&self) -> &'static str;
 
-    /// Writes a request body.
-    fn write_request(&self, request: &TurnRequest) -> Result<WrittenRequest, TurnError>;
+    /// Writes a request body. A request of another dialect was fitted to the profile before.
+    fn write_request(
+        &self,
+        request: &TurnRequest,
+        profile: &HostProfile,
+    ) -> Result<WrittenRequest, TurnError>;
 
     /// Reads a whole reply.
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError>;

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use toolgate_conformance::explain::unexplained;
 use toolgate_conformance::{context, essence, streams};
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
+use toolgate_dialect::host::HostProfile;
 use toolgate_dialect::registry::ALL;
 use toolgate_model::{Grammar, Losses, Reply, TurnRequest, reply};
 
@@ -72,13 +73,13 @@ proptest! {
     #[test]
     fn a_written_request_round_trips(before in generate::request()) {
         for (name, dialect) in &ALL {
-            let first = dialect.upstream.write_request(&before).unwrap();
+            let first = dialect.upstream.write_request(&before, &HostProfile::of_dialect(dialect.upstream.id())).unwrap();
             let read = dialect.client.read_request(&first.body);
             prop_assert!(read.is_ok(), "{name}: {:?}\n{}", read.err(), String::from_utf8_lossy(&first.body));
             let read = read.unwrap().value;
             let (sent, arrived) = (essence::of_request(&before), essence::of_written(&read, &first.names));
             prop_assert_eq!(unexplained(&sent, &arrived, &first.losses), None);
-            let again = dialect.upstream.write_request(&read).unwrap();
+            let again = dialect.upstream.write_request(&read, &HostProfile::of_dialect(dialect.upstream.id())).unwrap();
             let (first, again) = (json(&first.body), json(&again.body));
             let id = dialect.client.id();
             let found = toolgate_conformance::equivalence::difference(

@@ -88,14 +88,8 @@ pub fn repaired<'a>(request: &'a TurnRequest, losses: &mut Losses) -> Cow<'a, Tu
     Cow::Owned(repaired)
 }
 
-/// The ids that a host accepts.
-#[derive(Clone, Copy, Debug)]
-pub struct IdRules {
-    /// The maximum length in characters.
-    pub max_len: usize,
-    /// The allowed characters.
-    pub allowed: fn(char) -> bool,
-}
+/// Turns any id into one that a host accepts; accepted ids stay as they are, different ids stay different.
+pub type AcceptedId = fn(&str) -> String;
 
 /// The ids of a conversation's calls and results at a host.
 #[derive(Debug, Default)]
@@ -106,7 +100,7 @@ pub struct HostIds {
 }
 
 /// Gives every call and its result an id that the host accepts. Valid unique ids are kept, so that prompt caches hit.
-pub fn host_ids(messages: &[Message], rules: &IdRules) -> HostIds {
+pub fn host_ids(messages: &[Message], accepted: AcceptedId) -> HostIds {
     let mut ids = HostIds::default();
     let mut used = HashSet::new();
     let mut calls = Calls::default();
@@ -116,7 +110,7 @@ pub fn host_ids(messages: &[Message], rules: &IdRules) -> HostIds {
             Message::Assistant(assistant) => {
                 for (block, content) in assistant.content.iter().enumerate() {
                     if let Block::ToolCall(call) = content {
-                        let id = unique(&accepted(call.id.as_str(), rules), &mut used, rules);
+                        let id = unique(call.id.as_str(), &mut used, accepted);
                         ids.calls.insert((index, block), id);
                     }
                 }
@@ -125,11 +119,8 @@ pub fn host_ids(messages: &[Message], rules: &IdRules) -> HostIds {
                 let mut order: Vec<(Position, usize)> = Vec::new();
                 for (at, result) in results.results.iter().enumerate() {
                     let position = calls.answer(result).unwrap_or((usize::MAX, at));
-                    let id = ids
-                        .calls
-                        .get(&position)
-                        .cloned()
-                        .unwrap_or_else(|| accepted(result.call.as_str(), rules));
+                    let id =
+                        ids.calls.get(&position).cloned().unwrap_or_else(|| accepted(result.call.as_str()));
                     ids.results.insert((index, at), id);
                     order.push((position, at));
                 }
@@ -231,18 +222,13 @@ fn orphan_text(result: &ToolResult) -> Message {
     Message::User(UserMessage { content, extras: crate::Extras::NONE })
 }
 
-fn accepted(id: &str, rules: &IdRules) -> String {
-    if id.is_empty() { "call".to_owned() } else { shortened(id, rules.max_len, rules.allowed) }
-}
-
 /// Appends a number to an id that is already used.
-fn unique(id: &str, used: &mut HashSet<String>, rules: &IdRules) -> String {
-    let mut candidate = id.to_owned();
+fn unique(id: &str, used: &mut HashSet<String>, accepted: AcceptedId) -> String {
+    let id = if id.is_empty() { "call" } else { id };
+    let mut candidate = accepted(id);
     let mut occurrence = 2;
     while !used.insert(candidate.clone()) {
-        let suffix = format!("_{occurrence}");
-        let kept: String = id.chars().take(rules.max_len.saturating_sub(suffix.len())).collect();
-        candidate = kept + &suffix;
+        candidate = accepted(&format!("{id}_{occurrence}"));
         occurrence += 1;
     }
     candidate

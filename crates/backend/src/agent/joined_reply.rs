@@ -8,14 +8,14 @@ use toolgate_model::{
     BlockEnd, BlockStart, Delta, Extras, Finish, ReplyHead, StopReason, TurnError, TurnEvent, Usage,
 };
 
-use crate::http::ClientCalls;
 use crate::turn::Batch;
+use toolgate_dialect::Translation;
 
 /// Joins the messages of a turn into one reply.
 pub(super) struct JoinedReply {
     dialect: &'static dyn UpstreamDialect,
     tools: AgentTools,
-    client_calls: ClientCalls,
+    translation: Translation,
     /// The reader of the open message.
     reader: Option<Box<dyn ReplyReader>>,
     state: ReplyState,
@@ -72,14 +72,14 @@ impl JoinedReply {
     pub(super) fn new(
         dialect: &'static dyn UpstreamDialect,
         tools: AgentTools,
-        client_calls: ClientCalls,
+        translation: Translation,
         prose: Prose,
         earlier_texts: Vec<String>,
     ) -> Self {
         Self {
             dialect,
             tools,
-            client_calls,
+            translation,
             prose,
             earlier_texts,
             reader: None,
@@ -110,7 +110,7 @@ impl JoinedReply {
                 steps.push(step);
             }
         }
-        self.client_calls.restore(&mut shown);
+        self.translation.restore(&mut shown);
         if !shown.is_empty() {
             self.shown = Shown::Something;
         }

@@ -133,7 +133,7 @@ async fn save(
     came.sort_by_key(order);
     let calls = came.iter().map(|result| result.call.as_str().to_owned()).collect();
     let pair = vec![messages[gap.at].clone(), Message::ToolResults(ToolResults { results: came })];
-    let stored = StoredResults { calls, messages: write_messages(&turn.request, pair)? };
+    let stored = StoredResults { calls, messages: write_messages(turn.dialect, &turn.request, pair)? };
     let steps = serde_json::to_value(stored)
         .map_or_else(|_| JsonText::empty_object(), |stored| JsonText::from_value(&stored));
     // A session of its own, so that this record does not count as the conversation's last turn.

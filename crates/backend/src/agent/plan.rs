@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolgate_dialect::claude_stream_json::write::{AgentOpening, SystemPrompt};
 use toolgate_dialect::claude_stream_json::{AgentTools, HiddenSteps, HistoryScript, result_content, script};
-use toolgate_dialect::{UpstreamDialect, registry};
+use toolgate_dialect::host::{HostProfile, SystemMessages};
+use toolgate_dialect::{HostRequest, Translation, UpstreamDialect, registry};
 use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{
-    Choice, ErrorKind, Losses, Message, OutputFormat, Parallel, Part, ReasoningRequest, Sampling, ToolChoice,
-    ToolOutcome, Translated, TurnError, TurnRequest,
+    Choice, DialectId, ErrorKind, Losses, Message, OutputFormat, Parallel, Part, ReasoningRequest, Sampling,
+    ToolChoice, ToolOutcome, Translated, TurnError, TurnRequest,
 };
 
 use super::config::{AgentConfig, AgentModel, Builtins, SystemMode};
@@ -20,7 +21,6 @@ use super::launch::{Launch, Thinking};
 use super::opening::{OpeningFingerprint, describe};
 use super::transcript::SessionTranscript;
 use super::turn_steps;
-use crate::http::ClientCalls;
 use crate::turn::Turn;
 
 /// A request, translated for an agent.
@@ -36,7 +36,8 @@ pub(super) struct TurnPlan {
     /// with other instructions, for example to make a title (M5).
     pub(super) key: PrefixHash,
     pub(super) losses: Losses,
-    client_calls: ClientCalls,
+    client: DialectId,
+    translation: Translation,
     dialect: &'static dyn UpstreamDialect,
     /// Without the fields that an agent does not support.
     request: TurnRequest,
@@ -51,7 +52,8 @@ impl TurnPlan {
         let dialect = messages_dialect()?;
         let mut losses = Losses::default();
         let request = without_unsupported_fields(&turn.request, &mut losses);
-        let written = dialect.write_request(&request)?;
+        let mut translation = Translation::new(dialect);
+        let written = translation.request(turn.dialect, &request, &request.model, &profile(dialect))?;
         losses.append(written.losses);
         let mut body: Value =
             serde_json::from_slice(&written.body).map_err(|error| write_failed().caused_by(error))?;
@@ -84,7 +86,8 @@ impl TurnPlan {
                 .named()
                 .map(|_| Lineage::of(&scope_without_session(turn, config), &turn.request.messages)),
             losses,
-            client_calls: ClientCalls::new(written.names, &turn.request),
+            client: turn.dialect,
+            translation,
             dialect,
             messages: match body["messages"].take() {
                 Value::Array(messages) => messages,
@@ -145,11 +148,12 @@ impl TurnPlan {
             Prose::Shown => turn_steps::texts(earlier_steps),
             Prose::Hidden => Vec::new(),
         };
-        JoinedReply::new(self.dialect, self.tools.clone(), self.client_calls.clone(), prose, earlier_texts)
+        JoinedReply::new(self.dialect, self.tools.clone(), self.translation.clone(), prose, earlier_texts)
     }
 
     fn messages_from(&self, count: usize) -> Result<Vec<Value>, TurnError> {
-        write_messages(&self.request, self.request.messages.get(count..).unwrap_or_default().to_vec())
+        let messages = self.request.messages.get(count..).unwrap_or_default().to_vec();
+        write_messages(self.client, &self.request, messages)
     }
 }
 
@@ -165,13 +169,27 @@ fn scope_without_session(turn: &Turn, config: &AgentConfig) -> String {
 }
 
 /// Messages of a request as Messages API JSON.
-pub(super) fn write_messages(request: &TurnRequest, messages: Vec<Message>) -> Result<Vec<Value>, TurnError> {
+pub(super) fn write_messages(
+    client: DialectId,
+    request: &TurnRequest,
+    messages: Vec<Message>,
+) -> Result<Vec<Value>, TurnError> {
     let part = TurnRequest { messages, ..TurnRequest::new(request.model.clone(), Vec::new()) };
     let part = TurnRequest { tools: request.tools.clone(), ..part };
-    let written = messages_dialect()?.write_request(&part)?;
-    let mut body: Value =
-        serde_json::from_slice(&written.body).map_err(|error| write_failed().caused_by(error))?;
+    let dialect = messages_dialect()?;
+    let HostRequest { body, losses: _ } =
+        Translation::new(dialect).request(client, &part, &part.model, &profile(dialect))?;
+    let mut body: Value = serde_json::from_slice(&body).map_err(|error| write_failed().caused_by(error))?;
     Ok(serde_json::from_value(body["messages"].take()).unwrap_or_default())
+}
+
+/// What the program takes. It passes messages on to its model itself, so their order does not matter here.
+fn profile(dialect: &dyn UpstreamDialect) -> HostProfile {
+    HostProfile {
+        assistant_first: true,
+        system_messages: SystemMessages::Anywhere,
+        ..HostProfile::of_dialect(dialect.id())
+    }
 }
 
 /// The dialect that the program speaks with its model.

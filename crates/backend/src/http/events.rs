@@ -10,7 +10,6 @@ use toolgate_model::{TurnError, TurnEvent};
 
 use super::MAX_CLOSING;
 use super::body::HostBody;
-use super::calls::ClientCalls;
 use crate::turn::Batch;
 
 /// A stream of events. Each batch holds the events of all frames that were received together.
@@ -18,7 +17,6 @@ pub(super) struct HostEvents {
     body: HostBody,
     decoder: SseDecoder,
     reader: Box<dyn ReplyReader>,
-    calls: ClientCalls,
     /// The first batch, after `poll_first` has read it.
     first: Option<Batch>,
     state: State,
@@ -34,9 +32,9 @@ enum State {
 }
 
 impl HostEvents {
-    pub(super) fn new(body: HostBody, reader: Box<dyn ReplyReader>, calls: ClientCalls) -> Self {
+    pub(super) fn new(body: HostBody, reader: Box<dyn ReplyReader>) -> Self {
         let decoder = SseDecoder::new(MAX_FRAME_BYTES);
-        Self { body, decoder, reader, calls, first: None, state: State::Open }
+        Self { body, decoder, reader, first: None, state: State::Open }
     }
 
     /// Ready when the first event was read; the stream then gives it as usual. An error among the first frames fails
@@ -75,7 +73,6 @@ impl HostEvents {
                 Some(Err(error)) => Err(error),
                 None => self.end(&mut batch),
             };
-            self.calls.restore(&mut batch.events);
             self.note_finish(&batch.events);
             if let Err(error) = outcome {
                 self.state = State::Failed(error);

@@ -1,7 +1,6 @@
 //! A host that speaks one of our dialects over HTTP.
 
 mod body;
-mod calls;
 mod client;
 mod connect;
 mod connection;
@@ -25,6 +24,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use tokio::time::timeout;
 use toolgate_dialect::UpstreamDialect;
+use toolgate_dialect::host::HostFacts;
 use toolgate_model::{Delivery, DialectId, ErrorKind, Translated, TurnError, TurnRequest};
 
 use self::body::HostBody;
@@ -32,7 +32,7 @@ use self::connect::Dialer;
 use self::events::HostEvents;
 use self::failure::{Access, Host, Key};
 use self::pool::{HostResponse, Pool};
-use self::prepare::{Mode, Prepared};
+use self::prepare::{Prepared, ReplyMode};
 use self::proxy::ProxyUse;
 use self::relay::HostRelay;
 use self::request::{Address, HostRequest};
@@ -43,7 +43,6 @@ use crate::host_headers::HostHeaders;
 use crate::stats::UpstreamStats;
 use crate::turn::{Answer, AnswerBody, Backend, Batch, Recoveries, Relay, RelayTurn, Turn, WholeBody};
 
-pub(crate) use self::calls::ClientCalls;
 pub use self::client::{AssembleError, Tls};
 
 /// The largest whole reply that is read. Replies with generated images are tens of megabytes.
@@ -60,6 +59,7 @@ pub(crate) struct Upstream {
 struct Inner {
     host: Host,
     dialect: &'static dyn UpstreamDialect,
+    facts: HostFacts,
     pool: Arc<Pool>,
     turns: Address,
     /// Where input tokens are counted, for dialects that have such a path.
@@ -99,8 +99,9 @@ impl Upstream {
         };
         let dialer = Dialer::new(config, tls, &proxy);
         let deadlines = config.timeouts;
+        let facts = config.facts.clone();
         let pool = Pool::new(dialer, host.clone(), deadlines, Arc::clone(&stats));
-        let inner = Inner { host, dialect, pool, turns, count, deadlines, retry: config.retry, stats };
+        let inner = Inner { host, dialect, facts, pool, turns, count, deadlines, retry: config.retry, stats };
         Ok(Self { inner: Arc::new(inner) })
     }
 }
@@ -109,7 +110,7 @@ impl Backend for Upstream {
     fn start(&self, turn: Turn) -> BoxFuture<'static, Result<Answer, TurnError>> {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
-            let prepared = prepare::translated(inner.dialect, &turn)?;
+            let prepared = prepare::translated(inner.dialect, &inner.facts, &turn)?;
             inner.answer(&prepared).await
         })
     }
@@ -130,7 +131,7 @@ impl Relay for Upstream {
 
     fn relay(&self, turn: RelayTurn) -> BoxFuture<'static, Result<Answer, TurnError>> {
         let inner = Arc::clone(&self.inner);
-        Box::pin(async move { inner.answer(&prepare::relayed(turn)?).await })
+        Box::pin(async move { inner.answer(&prepare::relayed(inner.dialect, &inner.facts, turn)?).await })
     }
 
     fn count_tokens(&self, turn: RelayTurn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
@@ -185,25 +186,26 @@ impl Inner {
         prepared: &Prepared,
     ) -> Result<Translated<AnswerBody>, TurnError> {
         let mut losses = prepared.losses.clone();
-        let value = match (head.form(prepared.delivery), &prepared.mode) {
+        let value = match (head.form(prepared.delivery), prepared.reply) {
             (ReplyForm::Html, _) => return Err(Box::pin(self.host.sent_a_page(&mut body)).await),
-            (ReplyForm::Stream, Mode::Relay) if prepared.is_stream() => {
+            (ReplyForm::Stream, ReplyMode::Relay) if prepared.is_stream() => {
                 let mut relay = Box::new(HostRelay::new(body, self.dialect.meter()));
                 poll_fn(|cx| relay.poll_first(cx)).await?;
                 AnswerBody::Relay(relay)
             }
-            (ReplyForm::Stream, mode) => {
-                let mut events = Box::pin(HostEvents::new(body, self.dialect.reply_reader(), mode.calls()));
+            (ReplyForm::Stream, _) => {
+                let mut events = Box::pin(HostEvents::new(body, prepared.translation.reply()));
                 poll_fn(|cx| events.poll_first(cx)).await?;
                 AnswerBody::Events(events)
             }
-            (ReplyForm::Whole, Mode::Relay) if !prepared.is_stream() => self.relay_whole(&mut body).await?,
-            (ReplyForm::Whole, mode) => {
+            (ReplyForm::Whole, ReplyMode::Relay) if !prepared.is_stream() => {
+                self.relay_whole(&mut body).await?
+            }
+            (ReplyForm::Whole, _) => {
                 let bytes = body.collect(MAX_WHOLE_BYTES).await?;
-                let reply = self.dialect.read_reply(&bytes)?;
+                let reply = prepared.translation.whole_reply(&bytes)?;
                 losses.append(reply.losses);
-                let mut batch = Batch::from(reply.value.into_events());
-                mode.calls().restore(&mut batch.events);
+                let batch = Batch::from(reply.value);
                 AnswerBody::Events(Box::pin(futures_util::stream::iter([Ok(batch)])))
             }
         };
@@ -234,7 +236,7 @@ impl Inner {
         struct TokenCount {
             input_tokens: u64,
         }
-        let prepared = prepare::relayed(turn)?;
+        let prepared = prepare::relayed(self.dialect, &self.facts, turn)?;
         let sent = self.send(to, &prepared, "application/json").await;
         let mut response = sent.map_err(|failed| failed.error)?;
         let bytes = response.body.collect(MAX_ERROR_BYTES).await?;

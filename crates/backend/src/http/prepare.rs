@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use toolgate_dialect::UpstreamDialect;
-use toolgate_model::{Delivery, ErrorKind, Losses, TurnError};
+use toolgate_dialect::host::HostFacts;
+use toolgate_dialect::{HostRequest, Translation, UpstreamDialect};
+use toolgate_model::{Delivery, Losses, TurnError};
 use uuid::Uuid;
 
-use super::calls::ClientCalls;
 use super::splice::replace_model;
 use crate::turn::{RelayTurn, Turn};
 
@@ -18,7 +18,8 @@ pub(super) struct Prepared {
     pub(super) delivery: Delivery,
     pub(super) body: Bytes,
     pub(super) losses: Losses,
-    pub(super) mode: Mode,
+    pub(super) reply: ReplyMode,
+    pub(super) translation: Translation,
     /// The client's, where they mean something to the host.
     headers: Option<Arc<[(HeaderName, HeaderValue)]>>,
 }
@@ -33,25 +34,19 @@ impl Prepared {
     }
 }
 
-/// How the reply is to be treated.
-pub(super) enum Mode {
-    /// The client speaks the host's dialect and sees its bytes.
+/// What happens to the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplyMode {
+    /// The client speaks the host's dialect and gets its bytes.
     Relay,
-    /// The reply is read; calls get their client's form back. In a box, for turns that need none.
-    Translate(Box<ClientCalls>),
-}
-
-impl Mode {
-    pub(super) fn calls(&self) -> ClientCalls {
-        match self {
-            Self::Relay => ClientCalls::default(),
-            Self::Translate(calls) => ClientCalls::clone(calls),
-        }
-    }
+    /// The reply is read and written again for the client.
+    Translate,
 }
 
 /// The client's own body, with the host's name for the model.
 pub(super) fn relayed(
+    dialect: &'static dyn UpstreamDialect,
+    facts: &HostFacts,
     RelayTurn { id, body, delivery, model, headers }: RelayTurn,
 ) -> Result<Prepared, TurnError> {
     let body = match model {
@@ -59,24 +54,29 @@ pub(super) fn relayed(
             .ok_or_else(|| TurnError::invalid_param("model", "model: this field is required"))?,
         None => body,
     };
-    let (losses, mode) = (Losses::default(), Mode::Relay);
-    Ok(Prepared { id, delivery, body, losses, mode, headers: Some(headers) })
+    let reply = if facts.replies_are_standard() { ReplyMode::Relay } else { ReplyMode::Translate };
+    let (losses, translation) = (Losses::default(), Translation::new(dialect));
+    Ok(Prepared { id, delivery, body, losses, reply, translation, headers: Some(headers) })
 }
 
 /// The request written in the host's dialect.
-pub(super) fn translated(dialect: &dyn UpstreamDialect, turn: &Turn) -> Result<Prepared, TurnError> {
-    let written = dialect.write_request(&turn.request)?;
-    let mut body = Bytes::from(written.body);
-    if let Some(model) = turn.model.as_ref().filter(|model| **model != turn.request.model) {
-        body = replace_model(&body, model.as_str()).ok_or_else(|| {
-            TurnError::new(
-                ErrorKind::Internal,
-                format!("a request written as {} has no `model`; please report this", dialect.id()),
-            )
-        })?;
-    }
-    let (id, delivery) = (turn.id, turn.request.delivery);
+pub(super) fn translated(
+    dialect: &'static dyn UpstreamDialect,
+    facts: &HostFacts,
+    turn: &Turn,
+) -> Result<Prepared, TurnError> {
+    let model = turn.model.as_ref().unwrap_or(&turn.request.model);
+    let mut translation = Translation::new(dialect);
+    let profile = facts.profile(model.as_str());
+    let HostRequest { body, losses } = translation.request(turn.dialect, &turn.request, model, &profile)?;
     let headers = (turn.dialect == dialect.id()).then(|| Arc::clone(&turn.headers));
-    let mode = Mode::Translate(Box::new(ClientCalls::new(written.names, &turn.request)));
-    Ok(Prepared { id, delivery, body, losses: written.losses, mode, headers })
+    Ok(Prepared {
+        id: turn.id,
+        delivery: turn.request.delivery,
+        body: Bytes::from(body),
+        losses,
+        reply: ReplyMode::Translate,
+        translation,
+        headers,
+    })
 }

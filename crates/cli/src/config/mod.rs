@@ -18,6 +18,7 @@ mod mcp;
 mod model;
 mod nearest;
 pub(crate) mod problem;
+mod profile;
 mod prompting;
 mod resolve;
 mod secret;

@@ -6,6 +6,7 @@ use toolgate_backend::config::{HostDeadlines, Retry, UpstreamConfig};
 
 use super::nearest::suggestion;
 use super::problem::{Located, Position, ReadContext};
+use super::profile;
 use super::secret;
 use super::section::Section;
 
@@ -21,6 +22,10 @@ const ENDPOINTS: [&str; 3] = ["/messages", "/chat/completions", "/responses"];
 /// Headers of one connection or body; a fixed value would break every request.
 const RESERVED_HEADERS: [&str; 4] = ["host", "content-length", "transfer-encoding", "connection"];
 
+/// The keys of a host.
+const KEYS: [&str; 9] =
+    ["dialect", "base_url", "api_key", "profile", "family", "facts", "timeouts", "retries", "headers"];
+
 /// The keys of `timeouts`.
 const TIMEOUT_KEYS: [&str; 6] =
     ["connect", "write", "first_byte", "idle", "count_tokens", "http2_keep_alive"];
@@ -31,7 +36,7 @@ pub(crate) fn read(
     section: &Section<'_>,
     context: &mut ReadContext<'_>,
 ) -> Option<UpstreamConfig> {
-    section.expect_keys(&["dialect", "base_url", "api_key", "timeouts", "retries", "headers"], context);
+    section.expect_keys(&KEYS, context);
     let dialect = read_dialect(section, context);
     let base_url = read_base_url(section, context);
     let api_key = section.text("api_key", "env:OPENAI_API_KEY", context);
@@ -47,6 +52,7 @@ pub(crate) fn read(
     upstream.api_key = api_key;
     upstream.timeouts = timeouts;
     upstream.headers = headers;
+    profile::read(section, &mut upstream, context);
     if let Some(retries) = retries {
         upstream.retry = Retry { retries: retries.value, ..Retry::default() };
     }
@@ -93,10 +99,11 @@ pub(crate) fn parse_base_url(text: &str) -> Result<Uri, String> {
     if url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err("contains a user name or password: write the key to `api_key` instead".to_owned());
     }
-    if url.query().is_some() || text.contains('#') {
-        return Err("must not contain `?` or `#`".to_owned());
+    if text.contains('#') {
+        return Err("must not contain `#`".to_owned());
     }
-    if let Some(endpoint) = ENDPOINTS.into_iter().find(|endpoint| url.path().ends_with(endpoint)) {
+    let path = url.path().trim_end_matches('/');
+    if let Some(endpoint) = ENDPOINTS.into_iter().find(|endpoint| path.ends_with(endpoint)) {
         return Err(format!("must not include `{endpoint}`: remove it"));
     }
     Ok(url)

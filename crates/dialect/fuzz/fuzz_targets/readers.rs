@@ -5,6 +5,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use toolgate_conformance::streams;
+use toolgate_dialect::Translation;
+use toolgate_dialect::host::HostFacts;
 use toolgate_dialect::registry::ALL;
 use toolgate_model::Grammar;
 
@@ -18,7 +20,10 @@ fuzz_target!(|input: &[u8]| {
         }
         for (_, other) in &ALL {
             // Refusing is fine; what is written must be readable.
-            if let Ok(written) = other.upstream.write_request(&request.value) {
+            let model = &request.value.model;
+            let profile = HostFacts::at(other.upstream.id(), "").profile(model.as_str());
+            let mut translation = Translation::new(other.upstream);
+            if let Ok(written) = translation.request(dialect.client.id(), &request.value, model, &profile) {
                 assert!(serde_json_is_valid(&written.body));
             }
         }

@@ -17,7 +17,6 @@ mod reply_write;
 mod request_read;
 mod request_write;
 mod request_write_messages;
-mod request_write_schema;
 mod request_write_thinking;
 mod stream_read;
 mod stream_read_block;
@@ -31,6 +30,7 @@ mod tests;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
+use crate::host::HostProfile;
 use crate::peek::peek;
 use crate::{
     ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
@@ -100,8 +100,12 @@ impl UpstreamDialect for AnthropicMessages {
         "/messages"
     }
 
-    fn write_request(&self, request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
-        request_write::write(request)
+    fn write_request(
+        &self,
+        request: &TurnRequest,
+        profile: &HostProfile,
+    ) -> Result<WrittenRequest, TurnError> {
+        request_write::write(request, profile)
     }
 
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {

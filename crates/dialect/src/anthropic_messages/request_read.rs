@@ -19,8 +19,6 @@ use crate::json::{self, Unreadable};
 /// The line that Claude Code puts before its system prompt. It differs in every request and is meant for Anthropic only;
 /// sent to another host, it would defeat the prompt cache (T29).
 const BILLING_HEADER: &str = "x-anthropic-billing-header";
-/// Marks an effort without `thinking`, so that the writer does not add one.
-pub(super) const EFFORT_ONLY: &str = "thinking";
 
 /// Reads a request to `/messages`. Does not match results with calls.
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
@@ -257,11 +255,7 @@ fn mark_billing_header(part: Part) -> Part {
 fn read_reasoning(thinking: Option<ThinkingIn>, effort: Option<String>) -> Option<ReasoningRequest> {
     match (thinking, effort) {
         (None, None) => None,
-        (None, Some(effort)) => {
-            let mut extras = Extras::NONE;
-            extras.insert(ID, EFFORT_ONLY, Value::Null);
-            Some(ReasoningRequest { effort: Some(effort), extras, ..ReasoningRequest::default() })
-        }
+        (None, effort) => Some(ReasoningRequest { effort, ..ReasoningRequest::default() }),
         (Some(thinking), effort) => Some(ReasoningRequest {
             effort,
             budget: thinking.budget_tokens,

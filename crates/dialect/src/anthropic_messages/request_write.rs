@@ -9,21 +9,18 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::request_write_messages::{self, Conversation, MessageOut, is_name_char};
-use super::request_write_schema::{host_schema, text_schema};
-use super::request_write_thinking::{self, ThinkingOut, ThinkingPlan};
+use super::request_write_messages::{self, Conversation, MessageOut};
+use super::request_write_thinking::{self, ThinkingOut};
 use super::wire::BlockOut;
-use crate::names::{NameRules, host_names};
+use crate::host::HostProfile;
+use crate::host::fit::DEFAULT_MAX_OUTPUT;
+use crate::names::host_names;
 use crate::{NameMap, WrittenRequest};
 
-/// The tool names that the API accepts (T24).
-const TOOL_NAMES: NameRules = NameRules { max_len: 64, allowed: is_name_char };
 /// How many blocks may carry a cache mark (T36).
 const MAX_CACHE_MARKS: usize = 4;
 /// The field that marks a block for caching.
 const CACHE_MARK: &str = "cache_control";
-/// The highest temperature that the API accepts; other dialects allow 2.
-const MAX_TEMPERATURE: f64 = 1.0;
 
 #[derive(Serialize)]
 struct RequestOut<'a> {
@@ -52,11 +49,11 @@ struct RequestOut<'a> {
 #[derive(Default, Serialize)]
 struct SamplingOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<Number>,
+    temperature: Option<&'a Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    top_p: Option<Number>,
+    top_p: Option<&'a Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    top_k: Option<Number>,
+    top_k: Option<&'a Number>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop_sequences: &'a [String],
 }
@@ -96,23 +93,18 @@ enum ToolOut<'a> {
 }
 
 /// Writes the body of a request to `/messages`.
-pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
+pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
     let request = &*pairing::repaired(request, &mut losses);
-    let names = host_names(request, &TOOL_NAMES);
+    let names = host_names(request, profile);
     let ids = request_write_messages::call_ids(request);
     let Conversation { system, messages } = request_write_messages::write(request, &ids, &names, &mut losses);
     let plan = request_write_thinking::plan(request, &mut losses);
     let mut extra = request.extras.write(ID, "", &mut losses);
     let tools: Vec<_> =
         request.tools.iter().filter_map(|tool| write_tool(tool, &names, &mut losses)).collect();
-    let tool_choice = if tools.is_empty() && !request.tools.is_empty() {
-        losses.add("tool_choice", "the host knows none of the tools");
-        None
-    } else {
-        write_choice(request, &plan, &names, &mut losses)
-    };
-    let sampling = write_sampling(&request.sampling, &plan, &mut losses);
+    let tool_choice = write_choice(request, &names, &mut losses);
+    let sampling = write_sampling(&request.sampling, &mut losses);
     report_unsupported(request, &mut losses);
     let output_config = write_output_config(request, plan.effort, &mut extra, &mut losses);
     let mut metadata = take_object(&mut extra, "metadata");
@@ -121,7 +113,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
     }
     let mut out = RequestOut {
         model: request.model.as_str(),
-        max_tokens: plan.max_tokens,
+        max_tokens: request.max_output.unwrap_or(DEFAULT_MAX_OUTPUT),
         system,
         messages,
         tools,
@@ -158,27 +150,14 @@ fn write_tool<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Op
             Some(ToolOut::Function {
                 name: names.to_host(name.as_str()),
                 description: description.as_deref(),
-                input_schema: match schema {
-                    Some(schema) if extras.known_to(ID).is_some() => schema.clone(),
-                    Some(_) | None => host_schema(name.as_str(), schema.as_ref(), *strict, losses),
-                },
+                input_schema: schema.clone().unwrap_or_else(JsonText::empty_object),
                 strict: *strict,
                 extra: extras.write(ID, "tools[]", losses),
             })
         }
-        Tool::Custom(CustomTool { name, description, format, extras }) => {
-            let is_grammar =
-                |format: &JsonText| format.to_value().get("type").is_some_and(|kind| kind != "text");
-            if format.as_ref().is_some_and(is_grammar) {
-                losses.unknown_to(ID, format!("tools[{name}].format"));
-            }
-            Some(ToolOut::Function {
-                name: names.to_host(name.as_str()),
-                description: description.as_deref(),
-                input_schema: text_schema(),
-                strict: None,
-                extra: extras.write(ID, "tools[]", losses),
-            })
+        Tool::Custom(CustomTool { name, .. }) => {
+            losses.unknown_to(ID, format!("tools[{name}]"));
+            None
         }
         Tool::Provider(opaque) => {
             opaque.write(ID, "tools", losses).map(|fields| ToolOut::Provider(fields.clone()))
@@ -187,12 +166,7 @@ fn write_tool<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Op
 }
 
 /// Writes `tool_choice`. Absent parts stay absent; a parallel flag alone implies `auto` (T31).
-fn write_choice(
-    request: &TurnRequest,
-    plan: &ThinkingPlan,
-    names: &NameMap,
-    losses: &mut Losses,
-) -> Option<Fields> {
+fn write_choice(request: &TurnRequest, names: &NameMap, losses: &mut Losses) -> Option<Fields> {
     let ToolChoice { choice, parallel, extras } = &request.tool_choice;
     let extra = extras.write(ID, "tool_choice", losses);
     if choice.is_none() && parallel.is_none() {
@@ -202,13 +176,8 @@ fn write_choice(
     if request.tools.is_empty() && matches!(choice, None | Some(Choice::Auto | Choice::None)) {
         return None;
     }
-    let forced = matches!(choice, Some(Choice::Any | Choice::Named(..)));
     let mut fields = Fields::new();
     let kind = match choice {
-        Some(_) if forced && plan.forbids_forced_call() => {
-            losses.add("tool_choice", "the host rejects forced calls while thinking: sent as auto"); // T32
-            "auto"
-        }
         None | Some(Choice::Auto) => "auto",
         Some(Choice::Any) => "any",
         Some(Choice::None) => "none",
@@ -233,7 +202,7 @@ fn write_choice(
     Some(fields)
 }
 
-fn write_sampling<'a>(sampling: &'a Sampling, plan: &ThinkingPlan, losses: &mut Losses) -> SamplingOut<'a> {
+fn write_sampling<'a>(sampling: &'a Sampling, losses: &mut Losses) -> SamplingOut<'a> {
     let Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop } = sampling;
     let unknown =
         [("frequency_penalty", frequency_penalty), ("presence_penalty", presence_penalty), ("seed", seed)];
@@ -242,20 +211,8 @@ fn write_sampling<'a>(sampling: &'a Sampling, plan: &ThinkingPlan, losses: &mut 
             losses.unknown_to(ID, name);
         }
     }
-    if plan.added {
-        for (name, value) in [("temperature", temperature), ("top_p", top_p), ("top_k", top_k)] {
-            if value.is_some() {
-                losses.add(name, "the host rejects it while thinking");
-            }
-        }
-        return SamplingOut { stop_sequences: stop, ..SamplingOut::default() };
-    }
-    let mut temperature = temperature.clone();
-    if temperature.as_ref().and_then(Number::as_f64).is_some_and(|value| value > MAX_TEMPERATURE) {
-        losses.add("temperature", "the host accepts at most 1: sent as 1");
-        temperature = Some(Number::from(1));
-    }
-    SamplingOut { temperature, top_p: top_p.clone(), top_k: top_k.clone(), stop_sequences: stop }
+    let (temperature, top_p, top_k) = (temperature.as_ref(), top_p.as_ref(), top_k.as_ref());
+    SamplingOut { temperature, top_p, top_k, stop_sequences: stop }
 }
 
 fn write_output_config<'a>(

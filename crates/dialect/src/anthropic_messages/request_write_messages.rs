@@ -1,7 +1,7 @@
 //! Writes the messages of a request: turns merged as the API requires, with ids and names that it accepts.
 
 use serde::Serialize;
-use toolgate_model::pairing::{HostIds, IdRules, host_ids};
+use toolgate_model::pairing::{HostIds, host_ids};
 use toolgate_model::{
     AssistantMessage, Block, Fields, Losses, Message, Part, ToolOutcome, ToolResult, TurnRequest,
 };
@@ -11,18 +11,12 @@ use super::content_write::{report_refusal, write_call, write_opaque, write_reaso
 use super::content_write_media::{write_document, write_image};
 use super::wire::BlockOut;
 use crate::NameMap;
-
-/// The call ids that the API accepts (T23).
-const CALL_IDS: IdRules = IdRules { max_len: 64, allowed: is_name_char };
-
-/// The allowed characters of ids and names.
-pub(super) fn is_name_char(character: char) -> bool {
-    character.is_ascii_alphanumeric() || matches!(character, '_' | '-')
-}
+use crate::host::CallIds;
+use crate::names::accepted_ids;
 
 /// The call ids to write.
 pub(super) fn call_ids(request: &TurnRequest) -> HostIds {
-    host_ids(&request.messages, &CALL_IDS)
+    host_ids(&request.messages, accepted_ids(CallIds::Word)) // T23
 }
 
 /// A message to write.

@@ -14,6 +14,7 @@ use toolgate_model::{Losses, Message, Reply, TurnError, TurnEvent, TurnRequest};
 
 use super::DIALECT;
 use crate::frame::{MAX_FRAME_BYTES, SseDecoder, write_event};
+use crate::host::HostProfile;
 use crate::{ClientDialect, ReplyContext, UpstreamDialect};
 
 fn read(request: &Value) -> TurnRequest {
@@ -24,9 +25,16 @@ fn refusal(request: &Value) -> TurnError {
     DIALECT.read_request(request.to_string().as_bytes()).unwrap_err()
 }
 
+/// The body for a request of this dialect, and where something was lost.
+fn write_back(request: &TurnRequest) -> (Value, Vec<String>) {
+    let profile = HostProfile::of_dialect(super::ID);
+    let written = DIALECT.write_request(request, &profile).unwrap();
+    (serde_json::from_slice(&written.body).unwrap(), places(&written.losses))
+}
+
 /// The body a host gets, and where something was lost.
 fn write(request: &TurnRequest) -> (Value, Vec<String>) {
-    let written = DIALECT.write_request(request).unwrap();
+    let written = crate::translation::written(&DIALECT, request);
     (serde_json::from_slice(&written.body).unwrap(), places(&written.losses))
 }
 

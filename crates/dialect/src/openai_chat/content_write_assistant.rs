@@ -10,12 +10,14 @@ use super::content_write::{ContentOut, PartOut, ThinkingText, TypedPart};
 use super::extras::write_nested;
 use super::{ID, Origin, marks};
 use crate::NameMap;
+use crate::host::{HostProfile, ReasoningField, ReasoningRequired};
 
 /// A message as it is written.
 #[derive(Serialize)]
 pub(super) struct AssistantOut<'a> {
     role: &'static str,
-    content: Option<ContentOut<'a>>,
+    #[serde(skip_serializing_if = "MessageContent::is_absent")]
+    content: MessageContent<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,6 +30,21 @@ pub(super) struct AssistantOut<'a> {
     function_call: Option<FunctionCallOut<'a>>,
     #[serde(flatten)]
     extra: Fields,
+}
+
+/// The content of a message. Some hosts refuse `null`, others require the field.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MessageContent<'a> {
+    Absent,
+    Null,
+    Present(ContentOut<'a>),
+}
+
+impl MessageContent<'_> {
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
 }
 
 #[derive(Serialize)]
@@ -76,10 +93,20 @@ pub(super) enum CallForm {
     Legacy,
 }
 
+/// Who reads a message.
+#[derive(Clone, Copy)]
+pub(super) enum MessageReader<'a> {
+    /// A client, or a host of the client's own choice: everything is written.
+    Client,
+    /// A host with these rules.
+    Host(&'a HostProfile),
+}
+
 /// What writing a message depends on.
 #[derive(Clone, Copy)]
 pub(super) struct WriteContext<'a> {
     pub(super) origin: Origin,
+    pub(super) reader: MessageReader<'a>,
     pub(super) names: &'a NameMap,
     pub(super) calls: CallForm,
     /// The path of the message in loss reports.
@@ -97,7 +124,7 @@ pub(super) fn write<'a>(
     let mut body = ContentBuilder::new(context.origin, blocks);
     let mut out = AssistantOut {
         role: "assistant",
-        content: None,
+        content: MessageContent::Absent,
         refusal: None,
         reasoning_content: None,
         reasoning: None,
@@ -132,13 +159,18 @@ pub(super) fn write<'a>(
             },
         }
     }
-    out.content = body.end();
-    let is_empty = out.content.is_none()
-        && out.refusal.is_none()
-        && out.tool_calls.is_empty()
-        && out.function_call.is_none();
-    if out.content.is_none() && (extras.is_marked(ID, marks::EMPTY_CONTENT) || is_empty) {
-        out.content = Some(ContentOut::Text(Cow::Borrowed("")));
+    let written = body.end();
+    let is_empty = written.is_none() && out.is_empty();
+    out.content = match (written, context.reader) {
+        (Some(present), _) => MessageContent::Present(present),
+        (None, MessageReader::Client) if extras.is_marked(ID, marks::EMPTY_CONTENT) || is_empty => {
+            MessageContent::Present(ContentOut::Text(Cow::Borrowed("")))
+        }
+        (None, MessageReader::Client) => MessageContent::Null,
+        (None, MessageReader::Host(_)) => MessageContent::Absent,
+    };
+    if let MessageReader::Host(profile) = context.reader {
+        out.require_reasoning(profile);
     }
     out
 }
@@ -154,6 +186,39 @@ fn rank(block: &Block) -> Option<u8> {
 }
 
 impl<'a> AssistantOut<'a> {
+    /// A message with this text only.
+    pub(super) fn text(text: &'a str) -> Self {
+        Self {
+            role: "assistant",
+            content: MessageContent::Present(ContentOut::Text(Cow::Borrowed(text))),
+            refusal: None,
+            reasoning_content: None,
+            reasoning: None,
+            tool_calls: Vec::new(),
+            function_call: None,
+            extra: Fields::new(),
+        }
+    }
+
+    /// True if the message has neither text nor calls.
+    pub(super) fn is_empty(&self) -> bool {
+        self.content.is_absent()
+            && self.refusal.is_none()
+            && self.tool_calls.is_empty()
+            && self.function_call.is_none()
+    }
+
+    /// Some hosts require reasoning even where there was none.
+    fn require_reasoning(&mut self, profile: &HostProfile) {
+        let placeholder = match profile.reasoning_required {
+            ReasoningRequired::Never => return,
+            ReasoningRequired::WithCalls if self.tool_calls.is_empty() => return,
+            ReasoningRequired::WithCalls => " ",
+            ReasoningRequired::Always => "",
+        };
+        self.reasoning_content.get_or_insert(Cow::Borrowed(placeholder));
+    }
+
     fn call(&mut self, call: &'a ToolCall, id: &'a str, context: WriteContext<'a>, losses: &mut Losses) {
         let name = context.names.to_host(call.name.as_str());
         if call.kind == CallKind::Custom {
@@ -180,7 +245,7 @@ pub(super) fn written_arguments(arguments: &str) -> &str {
     if arguments.is_empty() { "{}" } else { arguments }
 }
 
-/// Writes reasoning back, even if another provider sealed it: reasoning models expect it in the history (T27).
+/// Writes reasoning. A host gets its own reasoning back where it expects it (T27), and no other.
 fn write_reasoning<'a>(
     reasoning: &'a Reasoning,
     context: WriteContext<'a>,
@@ -189,6 +254,16 @@ fn write_reasoning<'a>(
     losses: &mut Losses,
 ) {
     let extra = reasoning.extras.write(ID, context.place, losses);
+    let field = match context.reader {
+        MessageReader::Client => None,
+        MessageReader::Host(_) if reasoning.seal.as_ref().is_some_and(|seal| !seal.belongs_to(ID)) => {
+            Some(ReasoningField::None)
+        }
+        MessageReader::Host(profile) => Some(profile.reasoning_field),
+    };
+    if field == Some(ReasoningField::None) {
+        return losses.add(format!("{}.reasoning", context.place), "a host gets only its own reasoning back");
+    }
     let text = match reasoning.parts.as_slice() {
         [] => {
             return losses.add(format!("{}.reasoning", context.place), "it is sealed and has no text");
@@ -196,15 +271,20 @@ fn write_reasoning<'a>(
         [part] => Cow::Borrowed(part.text.as_str()),
         _ => Cow::Owned(reasoning.text()),
     };
-    if reasoning.seal.is_some() {
+    if reasoning.seal.is_some() && field.is_none() {
         losses.add(
             format!("{}.reasoning.seal", context.place),
             "openai-chat has no field for a reasoning seal",
         );
     }
-    if is_part(reasoning) {
+    if is_part(reasoning) || field == Some(ReasoningField::ThinkingPart) {
         let thinking = [ThinkingText::new(text)];
         return body.parts.push(PartOut::Typed(TypedPart::Thinking { thinking, extra }));
+    }
+    match field {
+        Some(ReasoningField::Reasoning) => return append(&mut out.reasoning, text, PARAGRAPH),
+        Some(_) => return append(&mut out.reasoning_content, text, PARAGRAPH),
+        None => {}
     }
     let both = reasoning.extras.is_marked(ID, marks::REASONING_BOTH);
     if both || reasoning.extras.is_marked(ID, marks::REASONING) {

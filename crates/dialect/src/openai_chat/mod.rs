@@ -18,7 +18,6 @@ mod request_read_messages;
 mod request_read_tools;
 mod request_write;
 mod request_write_messages;
-mod request_write_model;
 mod request_write_tools;
 mod stream_read;
 mod stream_read_calls;
@@ -36,6 +35,7 @@ pub use stream_write::ChatWriter;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
+use crate::host::HostProfile;
 use crate::peek::peek;
 use crate::{
     ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
@@ -104,8 +104,12 @@ impl UpstreamDialect for OpenAiChat {
         "/chat/completions"
     }
 
-    fn write_request(&self, request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
-        request_write::write(request)
+    fn write_request(
+        &self,
+        request: &TurnRequest,
+        profile: &HostProfile,
+    ) -> Result<WrittenRequest, TurnError> {
+        request_write::write(request, profile)
     }
 
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {

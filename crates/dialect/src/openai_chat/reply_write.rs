@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::{Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, ToolCall, Translated};
 
-use super::content_write_assistant::{self, AssistantOut, CallForm, WriteContext};
+use super::content_write_assistant::{self, AssistantOut, CallForm, MessageReader, WriteContext};
 use super::extras::take_object;
 use super::reply_read::{MESSAGE, REPLY};
 use super::usage::UsageOut;
@@ -42,8 +42,13 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     extra.extend(late);
     let names = NameMap::default();
     let calls = call_form(context);
-    let write_context =
-        WriteContext { origin: Origin::of(&head.extras), names: &names, calls, place: "message" };
+    let write_context = WriteContext {
+        origin: Origin::of(&head.extras),
+        reader: MessageReader::Client,
+        names: &names,
+        calls,
+        place: "message",
+    };
     let mut message_extras = Extras::of(ID, message);
     if finish.extras.is_marked(ID, marks::EMPTY_CONTENT) {
         message_extras.mark(ID, marks::EMPTY_CONTENT);

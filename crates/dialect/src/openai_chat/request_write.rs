@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Number, Value};
-use toolgate_model::pairing::{self, IdRules};
+use toolgate_model::pairing;
 use toolgate_model::{
     Delivery, Fields, JsonText, Losses, OutputFormat, Parallel, ReasoningRequest, Retention, SchemaFormat,
     Tool, TurnError, TurnRequest, UsageReport,
@@ -11,17 +11,10 @@ use toolgate_model::{
 use super::extras::{take_object, write_nested};
 use super::request_write_messages::{self, MessageOut};
 use super::request_write_tools::{self, ChoiceOut, FunctionOut, ToolOut};
-use super::{ID, Origin, marks, request_write_model};
+use super::{ID, Origin, marks};
 use crate::WrittenRequest;
-use crate::names::{NameRules, host_names};
-
-/// OpenAI rejects longer ids and accepts any printable characters (T23).
-const ID_RULES: IdRules = IdRules { max_len: 64, allowed: |c| !c.is_control() };
-/// The tool names that OpenAI accepts (T24).
-const NAME_RULES: NameRules =
-    NameRules { max_len: 64, allowed: |c| c.is_ascii_alphanumeric() || c == '_' || c == '-' };
-/// OpenAI rejects more stop sequences.
-const MAX_STOPS: usize = 4;
+use crate::host::{CallIds, HostProfile, LimitField, ReasoningSwitch};
+use crate::names::{accepted_ids, host_names};
 
 #[derive(Serialize)]
 struct RequestOut<'a> {
@@ -57,8 +50,8 @@ struct RequestOut<'a> {
     stop: Option<StopOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<FormatOut<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_effort: Option<&'a str>,
+    #[serde(flatten)]
+    reasoning: ReasoningOut<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<bool>,
     #[serde(skip_serializing_if = "Fields::is_empty")]
@@ -103,19 +96,48 @@ struct SchemaOut<'a> {
     extra: Fields,
 }
 
+/// Hosts have different fields for the same settings.
+#[derive(Default, Serialize)]
+struct ReasoningOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<ReasoningObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<ThinkingObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enable_thinking: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct ReasoningObject<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enabled: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct ThinkingObject<'a> {
+    r#type: &'a str,
+}
+
 /// Writes a request body.
-pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
+pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
     let request = &*pairing::repaired(request, &mut losses); // T25
-    let names = host_names(request, &NAME_RULES);
-    let ids = pairing::host_ids(&request.messages, &ID_RULES);
+    let names = host_names(request, profile);
     let origin = Origin::of(&request.extras);
+    let id_rule = if origin == Origin::Native { CallIds::Any } else { profile.call_ids };
+    let ids = pairing::host_ids(&request.messages, accepted_ids(id_rule));
     let is_legacy = request.extras.is_marked(ID, marks::LEGACY) && all_functions(&request.tools);
     let mut extra = request.extras.write(ID, "", &mut losses);
-    let messages = request_write_messages::write(request, &ids, &names, &mut losses);
+    let messages = request_write_messages::write(request, &ids, &names, profile, &mut losses);
     let (stream, stream_options) =
-        write_delivery(request.delivery, origin, take_object(&mut extra, "stream_options"));
-    let (max_tokens, max_completion_tokens) = write_limit(request, origin);
+        write_delivery(request.delivery, origin, profile, take_object(&mut extra, "stream_options"));
+    let (max_tokens, max_completion_tokens) = write_limit(request, origin, profile);
     let sampling = &request.sampling;
     let is_safety_identifier = request.extras.is_marked(ID, marks::SAFETY_IDENTIFIER);
     let mut out = RequestOut {
@@ -130,13 +152,13 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
         max_completion_tokens,
         temperature: sampling.temperature.as_ref(),
         top_p: sampling.top_p.as_ref(),
-        top_k: sampling.top_k.as_ref().filter(|_| origin == Origin::Native),
+        top_k: sampling.top_k.as_ref(),
         frequency_penalty: sampling.frequency_penalty.as_ref(),
         presence_penalty: sampling.presence_penalty.as_ref(),
         seed: sampling.seed.as_ref(),
-        stop: write_stop(request, origin, &mut losses),
+        stop: write_stop(request),
         response_format: write_format(request, take_object(&mut extra, "response_format"), &mut losses),
-        reasoning_effort: write_effort(request, origin, &mut losses),
+        reasoning: write_reasoning(request, origin, profile, &mut losses),
         stream,
         stream_options,
         n: request.samples,
@@ -149,20 +171,16 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
             .map(|retention| retention == Retention::Keep),
         extra,
     };
-    // Only native clients send `top_k`, to compatible hosts; OpenAI rejects it.
-    if origin == Origin::Foreign && sampling.top_k.is_some() {
-        losses.unknown_to(ID, "top_k");
-    }
     if request.previous.is_some() {
         losses.unknown_to(ID, "previous_response_id");
     }
     for tool in &request.tools {
         match tool {
             Tool::Function(tool) if is_legacy => {
-                out.functions.push(request_write_tools::write_function(tool, origin, &names, &mut losses).0);
+                out.functions.push(request_write_tools::write_function(tool, &names, &mut losses).0);
             }
             tool @ (Tool::Function(_) | Tool::Custom(_) | Tool::Provider(_)) => {
-                out.tools.extend(request_write_tools::write(tool, origin, &names, &mut losses));
+                out.tools.extend(request_write_tools::write(tool, &names, &mut losses));
             }
         }
     }
@@ -189,9 +207,15 @@ fn all_functions(tools: &[Tool]) -> bool {
     tools.iter().all(|tool| matches!(tool, Tool::Function(_)))
 }
 
-fn write_delivery(delivery: Delivery, origin: Origin, mut options: Fields) -> (Option<bool>, Fields) {
+fn write_delivery(
+    delivery: Delivery,
+    origin: Origin,
+    profile: &HostProfile,
+    mut options: Fields,
+) -> (Option<bool>, Fields) {
     let Delivery::Stream(report) = delivery else { return (None, options) };
     let include_usage = match (report, origin) {
+        (_, Origin::Foreign) if !profile.stream_options => None,
         // Streams of the other dialects always end with token counts.
         (UsageReport::Included, _) | (UsageReport::Default, Origin::Foreign) => Some(true),
         (UsageReport::Omitted, _) => Some(false),
@@ -202,24 +226,18 @@ fn write_delivery(delivery: Delivery, origin: Origin, mut options: Fields) -> (O
 }
 
 /// `max_tokens` and `max_completion_tokens`.
-fn write_limit(request: &TurnRequest, origin: Origin) -> (Option<u64>, Option<u64>) {
+fn write_limit(request: &TurnRequest, origin: Origin, profile: &HostProfile) -> (Option<u64>, Option<u64>) {
     let is_new_field = match origin {
         Origin::Native => !request.extras.is_marked(ID, marks::MAX_TOKENS),
-        Origin::Foreign => request_write_model::wants_max_completion_tokens(request.model.as_str()),
+        Origin::Foreign => profile.limit_field == LimitField::MaxCompletionTokens,
     };
     if is_new_field { (None, request.max_output) } else { (request.max_output, None) }
 }
 
-fn write_stop<'a>(request: &'a TurnRequest, origin: Origin, losses: &mut Losses) -> Option<StopOut<'a>> {
-    let stop = request.sampling.stop.as_slice();
-    match stop {
+fn write_stop(request: &TurnRequest) -> Option<StopOut<'_>> {
+    match request.sampling.stop.as_slice() {
         [] => None,
         [one] if request.extras.is_marked(ID, marks::STOP_STRING) => Some(StopOut::One(one)),
-        many if many.len() > MAX_STOPS && origin == Origin::Foreign => {
-            losses
-                .add("stop", format!("openai-chat accepts {MAX_STOPS} stop sequences; the rest is dropped"));
-            Some(StopOut::Many(&many[..MAX_STOPS]))
-        }
         many => Some(StopOut::Many(many)),
     }
 }
@@ -244,17 +262,40 @@ fn write_format<'a>(request: &'a TurnRequest, extra: Fields, losses: &mut Losses
     }
 }
 
-fn write_effort<'a>(request: &'a TurnRequest, origin: Origin, losses: &mut Losses) -> Option<&'a str> {
-    let ReasoningRequest { effort, budget, mode: _, summary, extras } = request.reasoning.as_ref()?;
-    // `mode` switches reasoning on or off. A budget or an effort sets the amount; without one the host decides.
-    let unknown = extras.write(ID, "reasoning", losses);
-    if summary.is_some() || !unknown.is_empty() {
-        losses.unknown_to(ID, "reasoning.summary");
+/// Writes the reasoning settings in the host's fields.
+fn write_reasoning<'a>(
+    request: &'a TurnRequest,
+    origin: Origin,
+    profile: &HostProfile,
+    losses: &mut Losses,
+) -> ReasoningOut<'a> {
+    let Some(ReasoningRequest { effort, budget, mode, summary: _, extras }) = &request.reasoning else {
+        return ReasoningOut::default();
+    };
+    let _lost = extras.write(ID, "reasoning", losses);
+    let effort = effort.as_deref();
+    let is_on = mode.as_deref().map(|mode| mode != "disabled");
+    let switch = if origin == Origin::Native { ReasoningSwitch::Effort } else { profile.reasoning_switch };
+    match switch {
+        ReasoningSwitch::None | ReasoningSwitch::Claude => ReasoningOut::default(),
+        ReasoningSwitch::Effort => ReasoningOut { reasoning_effort: effort, ..ReasoningOut::default() },
+        ReasoningSwitch::ReasoningEffort => ReasoningOut {
+            reasoning: effort.map(|effort| ReasoningObject { effort: Some(effort), enabled: None }),
+            ..ReasoningOut::default()
+        },
+        ReasoningSwitch::ReasoningEnabled => ReasoningOut {
+            reasoning: is_on.map(|enabled| ReasoningObject { effort: None, enabled: Some(enabled) }),
+            ..ReasoningOut::default()
+        },
+        ReasoningSwitch::ThinkingType => ReasoningOut {
+            reasoning_effort: effort,
+            thinking: mode.as_deref().map(|mode| ThinkingObject { r#type: mode }),
+            ..ReasoningOut::default()
+        },
+        ReasoningSwitch::EnableThinking => ReasoningOut {
+            enable_thinking: is_on,
+            thinking_budget: budget.filter(|_| is_on == Some(true)),
+            ..ReasoningOut::default()
+        },
     }
-    let effort = effort.as_deref().or(budget.map(request_write_model::effort_of))?;
-    if origin == Origin::Foreign && request_write_model::rejects_effort(request.model.as_str()) {
-        losses.add("reasoning", format!("{} does not reason", request.model));
-        return None;
-    }
-    Some(effort)
 }

@@ -10,9 +10,12 @@ use toolgate_model::{
 };
 
 use super::content_write::{self, ContentOut, PartOut};
-use super::content_write_assistant::{self as assistant, AssistantOut, CallForm, PARAGRAPH, WriteContext};
+use super::content_write_assistant::{
+    self as assistant, AssistantOut, CallForm, MessageReader, PARAGRAPH, WriteContext,
+};
 use super::{ID, Origin, marks};
 use crate::NameMap;
+use crate::host::HostProfile;
 
 /// A message to write.
 #[derive(Serialize)]
@@ -46,6 +49,7 @@ pub(super) fn write<'a>(
     request: &'a TurnRequest,
     ids: &'a HostIds,
     names: &'a NameMap,
+    profile: &'a HostProfile,
     losses: &mut Losses,
 ) -> Vec<MessageOut<'a>> {
     let origin = Origin::of(&request.extras);
@@ -53,6 +57,7 @@ pub(super) fn write<'a>(
         messages: &request.messages,
         ids,
         names,
+        profile,
         origin,
         out: Vec::new(),
         called: HashMap::new(),
@@ -63,7 +68,23 @@ pub(super) fn write<'a>(
     for (index, message) in request.messages.iter().enumerate() {
         writer.message(index, message);
     }
+    if origin == Origin::Foreign && !profile.user_after_tool {
+        bridge_results(&mut writer.out);
+    }
     writer.out
+}
+
+/// Adds an assistant message between results and a user message, for hosts that require one.
+fn bridge_results(messages: &mut Vec<MessageOut<'_>>) {
+    let mut at = 1;
+    while at < messages.len() {
+        let is_bridge = matches!(messages[at - 1], MessageOut::Tool { .. })
+            && matches!(messages[at], MessageOut::Plain { .. });
+        if is_bridge {
+            messages.insert(at, MessageOut::Assistant(Box::new(AssistantOut::text("I have the results."))));
+        }
+        at += 1;
+    }
 }
 
 /// The prefix of a failed tool's result: this dialect has no error flag (T25).
@@ -73,6 +94,7 @@ struct Writer<'a, 'l> {
     messages: &'a [Message],
     ids: &'a HostIds,
     names: &'a NameMap,
+    profile: &'a HostProfile,
     origin: Origin,
     out: Vec<MessageOut<'a>>,
     /// The tools called so far, by call id: a legacy result names its tool.
@@ -121,11 +143,22 @@ impl<'a> Writer<'a, '_> {
             }
             Message::Assistant(message) => {
                 let (names, ids) = (self.names, self.ids);
-                let context =
-                    WriteContext { origin: self.origin, names, calls: CallForm::Tools, place: "messages[]" };
+                let reader = match self.origin {
+                    Origin::Native => MessageReader::Client,
+                    Origin::Foreign => MessageReader::Host(self.profile),
+                };
+                let context = WriteContext {
+                    origin: self.origin,
+                    reader,
+                    names,
+                    calls: CallForm::Tools,
+                    place: "messages[]",
+                };
                 let id = |block, _: &'a _| ids.call(index, block);
                 let written = assistant::write(&message.content, &message.extras, context, id, self.losses);
-                self.out.push(MessageOut::Assistant(Box::new(written)));
+                if self.origin == Origin::Native || !written.is_empty() {
+                    self.out.push(MessageOut::Assistant(Box::new(written)));
+                }
                 self.note_calls(&message.content);
                 if self.origin == Origin::Foreign {
                     self.results_after(index);

@@ -6,10 +6,9 @@ use serde::Serialize;
 use serde_json::json;
 use toolgate_model::{CallKind, Choice, CustomTool, Fields, FunctionTool, JsonText, Losses, Tool};
 
+use super::ID;
 use super::extras::write_nested;
-use super::{ID, Origin};
 use crate::NameMap;
-use crate::tool_schema::for_host;
 
 /// A tool to write.
 #[derive(Serialize)]
@@ -36,7 +35,7 @@ pub(super) struct FunctionOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    parameters: Option<Cow<'a, JsonText>>,
+    parameters: Option<&'a JsonText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     strict: Option<bool>,
     #[serde(flatten)]
@@ -55,15 +54,10 @@ pub(super) struct CustomOut<'a> {
 }
 
 /// Writes a tool; `None` if it cannot be written, which is reported.
-pub(super) fn write<'a>(
-    tool: &'a Tool,
-    origin: Origin,
-    names: &'a NameMap,
-    losses: &mut Losses,
-) -> Option<ToolOut<'a>> {
+pub(super) fn write<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Option<ToolOut<'a>> {
     match tool {
         Tool::Function(tool) => {
-            let (function, extra) = write_function(tool, origin, names, losses);
+            let (function, extra) = write_function(tool, names, losses);
             Some(ToolOut::Function { r#type: "function", function, extra })
         }
         Tool::Custom(CustomTool { name, description, format, extras }) => {
@@ -83,16 +77,12 @@ pub(super) fn write<'a>(
 /// Writes a function as `tools[].function` or as one of the legacy `functions`, and the tool's unknown fields.
 pub(super) fn write_function<'a>(
     tool: &'a FunctionTool,
-    origin: Origin,
     names: &'a NameMap,
     losses: &mut Losses,
 ) -> (FunctionOut<'a>, Fields) {
     let FunctionTool { name, description, schema, strict, extras } = tool;
     let (extra, inner) = write_nested(extras, "function", "tools[]", losses);
-    let parameters = match origin {
-        Origin::Native => schema.as_ref().map(Cow::Borrowed),
-        Origin::Foreign => Some(Cow::Owned(for_host(name.as_str(), schema.as_ref(), losses))),
-    };
+    let parameters = schema.as_ref();
     let name = names.to_host(name.as_str());
     (
         FunctionOut { name, description: description.as_deref(), parameters, strict: *strict, extra: inner },

@@ -24,6 +24,7 @@ mod tests;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
+use crate::host::HostProfile;
 use crate::peek::peek;
 use crate::{
     ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
@@ -91,8 +92,12 @@ impl UpstreamDialect for OpenaiResponses {
         "/responses"
     }
 
-    fn write_request(&self, request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
-        request_write::write(request)
+    fn write_request(
+        &self,
+        request: &TurnRequest,
+        profile: &HostProfile,
+    ) -> Result<WrittenRequest, TurnError> {
+        request_write::write(request, profile)
     }
 
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolgate_model::pairing::{IdRules, host_ids};
+use toolgate_model::pairing::{AcceptedId, host_ids, shortened};
 use toolgate_model::{
     CallKind, Choice, Delivery, Fields, JsonText, Losses, OutputFormat, Parallel, Part, ReasoningRequest,
     Retention, Sampling, Tool, ToolChoice, TurnError, TurnRequest,
@@ -10,19 +10,12 @@ use toolgate_model::{
 
 use super::ID;
 use super::content_write::{self, Recipient};
-use crate::names::{NameRules, host_names};
-use crate::tool_schema::for_host;
+use crate::host::{HostProfile, Reasons};
+use crate::names::host_names;
 use crate::{NameMap, WrittenRequest};
 
 /// The call ids that the API accepts (T23).
-pub(super) const CALL_IDS: IdRules = IdRules { max_len: 64, allowed: |_| true };
-/// The tool names that the API accepts (T24).
-const TOOL_NAMES: NameRules = NameRules {
-    max_len: 64,
-    allowed: |character| character.is_ascii_alphanumeric() || character == '_' || character == '-',
-};
-/// The smallest `max_output_tokens` that the API accepts.
-const MIN_OUTPUT_TOKENS: u64 = 16;
+pub(super) const CALL_IDS: AcceptedId = |id| shortened(id, 64, |_| true);
 /// Makes the host send the seal of each reasoning item.
 const INCLUDE_SEAL: &str = "reasoning.encrypted_content";
 
@@ -43,11 +36,11 @@ impl Origin {
 }
 
 /// Writes a request body.
-pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> {
+pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
     let origin = Origin::of(request);
-    let names = host_names(request, &TOOL_NAMES);
-    let ids = host_ids(&request.messages, &CALL_IDS);
+    let names = host_names(request, profile);
+    let ids = host_ids(&request.messages, CALL_IDS);
     let mut extra = request.extras.write(ID, "", &mut losses);
     let (temperature, top_p) = sampling(&request.sampling, &mut losses);
     if request.samples.is_some_and(|samples| samples > 1) {
@@ -60,7 +53,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
         tools: tools(&request.tools, &names, origin, &mut losses),
         tool_choice: choice(&request.tool_choice, &names, &mut losses),
         parallel_tool_calls: request.tool_choice.parallel.map(|parallel| parallel == Parallel::Allowed),
-        max_output_tokens: max_output(request.max_output, origin, &mut losses),
+        max_output_tokens: request.max_output,
         temperature,
         top_p,
         reasoning: request.reasoning.as_ref().and_then(|asked| reasoning(asked, origin, &mut losses)),
@@ -73,7 +66,7 @@ pub(super) fn write(request: &TurnRequest) -> Result<WrittenRequest, TurnError> 
             (Some(Retention::Discard), _) | (None, Origin::Foreign) => Some(false),
             (None, Origin::Native) => None,
         },
-        include: include(request, origin),
+        include: include(request, origin, profile),
         extra,
     };
     let body = serde_json::to_vec(&body).map_err(|error| {
@@ -220,10 +213,7 @@ pub(super) fn tools<'a>(
                 r#type: "function",
                 name: names.to_host(tool.name.as_str()),
                 description: tool.description.as_deref(),
-                parameters: match origin {
-                    Origin::Native => tool.schema.clone(),
-                    Origin::Foreign => Some(for_host(tool.name.as_str(), tool.schema.as_ref(), losses)),
-                },
+                parameters: tool.schema.clone(),
                 // Absent means strict here and not strict in other dialects.
                 strict: tool.strict.or((origin == Origin::Foreign).then_some(false)),
                 format: None,
@@ -270,42 +260,12 @@ pub(super) fn choice(choice: &ToolChoice, names: &NameMap, losses: &mut Losses) 
     })
 }
 
-fn max_output(wanted: Option<u64>, origin: Origin, losses: &mut Losses) -> Option<u64> {
-    let wanted = wanted?;
-    if origin == Origin::Native || wanted >= MIN_OUTPUT_TOKENS {
-        return Some(wanted);
-    }
-    losses.add("max_tokens", format!("raised to {MIN_OUTPUT_TOKENS}, the minimum of this API"));
-    Some(MIN_OUTPUT_TOKENS)
-}
-
-/// Writes `reasoning`. A token budget becomes an effort.
+/// Writes `reasoning`.
 pub(super) fn reasoning(asked: &ReasoningRequest, origin: Origin, losses: &mut Losses) -> Option<Fields> {
-    /// Up to this budget the effort is low, up to the next medium.
-    const LOW_BUDGET: u64 = 4_096;
-    const MEDIUM_BUDGET: u64 = 16_384;
-    let ReasoningRequest { effort, budget, mode, summary, extras } = asked;
+    let ReasoningRequest { effort, budget: _, mode: _, summary, extras } = asked;
     let mut fields = Fields::new();
-    if mode.as_deref() == Some("disabled") {
-        return None;
-    }
-    let effort = match (effort.as_deref(), budget) {
-        (Some("max"), _) if origin == Origin::Foreign => Some("xhigh"),
-        (Some(effort), _) => Some(effort),
-        (None, Some(budget)) => {
-            losses.add("thinking.budget_tokens", "written as an effort");
-            Some(match *budget {
-                0..=LOW_BUDGET => "low",
-                budget if budget <= MEDIUM_BUDGET => "medium",
-                _ => "high",
-            })
-        }
-        (None, None) => None,
-    };
-    fields.extend(effort.map(|effort| ("effort".to_owned(), Value::from(effort))));
-    // Clients of other dialects that enable reasoning expect its text.
-    let summary = summary.as_deref().or(mode.is_some().then_some("auto"));
-    fields.extend(summary.map(|summary| ("summary".to_owned(), Value::from(summary))));
+    fields.extend(effort.as_deref().map(|effort| ("effort".to_owned(), Value::from(effort))));
+    fields.extend(summary.as_deref().map(|summary| ("summary".to_owned(), Value::from(summary))));
     fields.extend(extras.write(ID, "reasoning", losses));
     (!fields.is_empty() || origin == Origin::Native).then_some(fields)
 }
@@ -352,9 +312,12 @@ pub(super) fn text_echo(output: &OutputFormat, own: Option<Value>) -> Value {
 }
 
 /// Requests seals for translated requests: the host stores nothing, so reasoning must be sent back with its seal.
-fn include(request: &TurnRequest, origin: Origin) -> Option<Value> {
-    let thinks = request.reasoning.as_ref().is_some_and(|asked| {
-        asked.mode.as_deref() != Some("disabled") && asked.effort.as_deref() != Some("none")
-    });
-    (origin == Origin::Foreign && thinks).then(|| json!([INCLUDE_SEAL]))
+fn include(request: &TurnRequest, origin: Origin, profile: &HostProfile) -> Option<Value> {
+    let is_off = request.reasoning.as_ref().is_some_and(|asked| asked.effort.as_deref() == Some("none"));
+    let reasons = match profile.reasons {
+        Reasons::Never => false,
+        Reasons::IfAsked => request.reasoning.is_some() && !is_off,
+        Reasons::ByDefault | Reasons::Always => !is_off,
+    };
+    (origin == Origin::Foreign && reasons).then(|| json!([INCLUDE_SEAL]))
 }

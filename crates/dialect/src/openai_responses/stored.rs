@@ -15,7 +15,7 @@ pub(super) fn remember(request: &TurnRequest, reply: &Reply) -> Option<String> {
     if !reply.blocks.is_empty() {
         append(&mut messages, vec![assistant(reply)]);
     }
-    let ids = host_ids(&messages, &CALL_IDS);
+    let ids = host_ids(&messages, CALL_IDS);
     // Losses were reported when the reply was written.
     let losses = &mut Losses::default();
     let items = content_write::input(&messages, &NameMap::default(), &ids, Recipient::Client, losses);

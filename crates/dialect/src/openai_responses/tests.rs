@@ -22,7 +22,7 @@ fn read_request(body: &Value) -> TurnRequest {
 
 /// The body that the host receives.
 fn sent(request: &TurnRequest) -> Value {
-    let written = DIALECT.write_request(request).expect("the request can be written");
+    let written = crate::translation::written(&DIALECT, request);
     serde_json::from_slice(&written.body).expect("the body is JSON")
 }
 

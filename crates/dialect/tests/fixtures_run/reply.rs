@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolgate_conformance::{context, essence, streams};
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
+use toolgate_dialect::host::HostProfile;
 use toolgate_dialect::registry::Dialect;
-use toolgate_dialect::{NameMap, ReplyReader};
-use toolgate_model::event::BlockStart;
+use toolgate_dialect::{ReplyReader, Translation};
 use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{Losses, Reply, Translated, TurnError, TurnEvent, TurnRequest, reply};
 
@@ -69,9 +69,11 @@ pub(crate) fn check(path: &Path) -> datatest_stable::Result<()> {
     let request =
         case.request.as_ref().map_or_else(|| Ok(TurnRequest::new("some-model", Vec::new())), read_request)?;
     let request = Arc::new(request);
-    let names = upstream.upstream.write_request(&request).map(|written| written.names).unwrap_or_default();
+    let mut translation = Translation::new(upstream.upstream);
+    let profile = HostProfile::of_dialect(upstream.upstream.id());
+    let _written = translation.request(client.client.id(), &request, &request.model, &profile);
     let mut heard = hear(upstream, &case)?;
-    heard.events = handed_over(heard.events, upstream, client, &names);
+    heard.events = handed_over(heard.events, upstream, client, &mut translation);
     Ok(judge(&case, client, &request, heard)?)
 }
 
@@ -185,18 +187,17 @@ fn feed(
 
 /// What the gateway does between the dialects: restores tool names and, if the dialects differ, normalizes the
 /// ending is made to agree with the content.
-fn handed_over(events: Vec<TurnEvent>, from: &Dialect, to: &Dialect, names: &NameMap) -> Vec<TurnEvent> {
+fn handed_over(
+    mut events: Vec<TurnEvent>,
+    from: &Dialect,
+    to: &Dialect,
+    translation: &mut Translation,
+) -> Vec<TurnEvent> {
     let mut normalizer = StopReasonNormalizer::new();
     let crosses = from.client.id() != to.client.id();
     let settle = |event| if crosses { normalizer.event(event) } else { event };
-    events.into_iter().map(|event| own_name(event, names)).map(settle).collect()
-}
-
-fn own_name(mut event: TurnEvent, names: &NameMap) -> TurnEvent {
-    if let TurnEvent::BlockStarted(BlockStart::ToolCall { name, .. }) = &mut event {
-        *name = names.to_client(name.clone());
-    }
-    event
+    translation.restore(&mut events);
+    events.into_iter().map(settle).collect()
 }
 
 fn read_request(source: &RequestSource) -> Result<TurnRequest, String> {

@@ -5,6 +5,8 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolgate_dialect::Translation;
+use toolgate_dialect::host::HostFacts;
 use toolgate_model::{TurnError, estimate};
 
 use super::matching::Matcher;
@@ -49,7 +51,9 @@ fn translate(case: &RequestCase) -> Result<Result<(), TurnError>, String> {
         Ok(read) => read,
         Err(error) => return Ok(Err(error)),
     };
-    let written = match dialect(&case.upstream)?.upstream.write_request(&read.value) {
+    let (client, host) = (dialect(&case.client)?.client.id(), dialect(&case.upstream)?.upstream);
+    let profile = HostFacts::at(host.id(), "").profile(read.value.model.as_str());
+    let written = match Translation::new(host).request(client, &read.value, &read.value.model, &profile) {
         Ok(written) => written,
         Err(error) => return Ok(Err(error)),
     };

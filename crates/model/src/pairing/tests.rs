@@ -5,7 +5,7 @@ use crate::message::{AssistantMessage, ToolCall, ToolOutcome, ToolResults};
 use crate::tool::CallKind;
 use crate::{CallId, Extras};
 
-const RULES: IdRules = IdRules { max_len: 12, allowed: |c| c.is_ascii_alphanumeric() || c == '_' };
+const RULES: AcceptedId = |id| shortened(id, 12, |c| c.is_ascii_alphanumeric() || c == '_');
 
 fn calls(ids: &[&str]) -> Message {
     let call = |id: &&str| {
@@ -66,7 +66,7 @@ fn invalid_ids_are_rewritten_alike_for_call_and_result() {
         calls(&["ok_1"]),
         results(&["ok_1"]),
     ];
-    let ids = host_ids(&messages, &RULES);
+    let ids = host_ids(&messages, RULES);
     assert_eq!(ids.call(0, 1), "ok_1");
     assert_eq!(ids.call(0, 0).len(), 12);
     assert_eq!(ids.result(1, 1), ids.call(0, 0));

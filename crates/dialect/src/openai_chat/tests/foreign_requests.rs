@@ -8,12 +8,12 @@ use toolgate_model::{
 };
 
 use super::{DIALECT, json, no_extras};
-use crate::{UpstreamDialect as _, WrittenRequest};
+use crate::WrittenRequest;
 
 const OTHER: DialectId = DialectId { name: "other", provider: "other" };
 
 fn write(request: &TurnRequest) -> (Value, WrittenRequest) {
-    let written = DIALECT.write_request(request).unwrap();
+    let written = crate::translation::written(&DIALECT, request);
     (json(&written.body), written)
 }
 
@@ -88,10 +88,12 @@ fn effort_follows_the_budget_where_the_model_reasons() {
     let budget = |budget| ReasoningRequest { budget: Some(budget), ..Default::default() };
     check("o3", budget(1024), json!("low"));
     check("o3", budget(10_000), json!("medium"));
-    check("deepseek", budget(32_000), json!("high"));
-    check("o3", ReasoningRequest { effort: Some("minimal".into()), ..budget(32_000) }, json!("minimal"));
+    check("gpt-oss-20b", budget(32_000), json!("high"));
+    check("llama-3", budget(32_000), Value::Null);
+    check("o3", ReasoningRequest { effort: Some("minimal".into()), ..budget(32_000) }, json!("low"));
     check("gpt-4o", budget(1024), Value::Null);
-    check("o3", ReasoningRequest { mode: Some("disabled".into()), ..Default::default() }, Value::Null);
+    check("o3", ReasoningRequest { mode: Some("disabled".into()), ..Default::default() }, json!("low"));
+    check("gpt-5.1", ReasoningRequest { mode: Some("disabled".into()), ..Default::default() }, json!("none"));
 }
 
 // T25
@@ -142,14 +144,14 @@ fn an_empty_result_is_kept() {
 
 // T27
 #[test]
-fn reasoning_is_sent_whatever_its_seal() {
-    let reasoning = |text: &str| {
+fn only_the_hosts_own_reasoning_returns_to_it() {
+    let reasoning = |owner: DialectId, text: &str| {
         Block::Reasoning(Reasoning {
             parts: (!text.is_empty())
                 .then(|| ReasoningPart { kind: ReasoningKind::Full, text: text.into() })
                 .into_iter()
                 .collect(),
-            seal: Some(Seal::new(OTHER, "signature", "abc")),
+            seal: Some(Seal::new(owner, "signature", "abc")),
             extras: no_extras(),
         })
     };
@@ -159,7 +161,7 @@ fn reasoning_is_sent_whatever_its_seal() {
         call("c1", "f", "{}"),
         Block::Text(Text::new("three")),
     ];
-    let mut content = vec![reasoning("hm"), reasoning("")];
+    let mut content = vec![reasoning(crate::openai_chat::ID, "hm"), reasoning(OTHER, "foreign")];
     content.extend(texts);
     let (body, written) = write(&TurnRequest::new("m", vec![assistant(content)]));
     assert_eq!(body["messages"][0]["reasoning_content"], "hm");
@@ -215,7 +217,7 @@ fn schemas_get_an_object_at_their_root_and_acceptable_ones_are_kept() {
 }
 
 #[test]
-fn custom_tools_and_documents_are_written_in_this_dialect() {
+fn custom_tools_become_functions_and_documents_files() {
     let document = |source, name: Option<&str>| {
         Part::Document(Document { source, name: name.map(str::to_owned), extras: no_extras() })
     };
@@ -249,9 +251,10 @@ fn custom_tools_and_documents_are_written_in_this_dialect() {
             {"type": "text", "text": "[document not available]"},
         ])
     );
-    let grammar = json!({"type": "grammar", "grammar": {"syntax": "lark", "definition": "x"}});
-    assert_eq!(body["tools"], json!([{"type": "custom", "custom": {"name": "c", "format": grammar}}]));
-    assert!(written.losses.contains("tools[][search]") && written.losses.contains("messages[].document"));
+    assert_eq!(body["tools"][0]["function"]["parameters"]["required"], json!(["input"]));
+    for place in ["tools[search]", "tools[c].format", "messages[].document"] {
+        assert!(written.losses.contains(place), "{place}: {:?}", written.losses);
+    }
 }
 
 // T30, T31

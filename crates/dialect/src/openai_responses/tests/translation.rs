@@ -8,7 +8,6 @@ use toolgate_model::{
 };
 
 use super::sent;
-use crate::UpstreamDialect;
 use crate::openai_responses::DIALECT;
 
 const ELSEWHERE: DialectId = DialectId { name: "elsewhere", provider: "elsewhere" };
@@ -81,7 +80,7 @@ fn foreign_calls_results_and_reasoning_are_written() {
             result("c2", vec![Part::text("see"), image()], ToolOutcome::Success),
         ],
     );
-    let written = DIALECT.write_request(&request).expect("it can be written");
+    let written = crate::translation::written(&DIALECT, &request);
     assert!(written.losses.contains("reasoning"));
     let body: Value = serde_json::from_slice(&written.body).expect("the body is JSON");
     let expect = json!([
@@ -106,7 +105,7 @@ fn ids_and_names_fit_the_host() {
             result(&long, Vec::new(), ToolOutcome::Success),
         ],
     );
-    let written = DIALECT.write_request(&request).expect("it can be written");
+    let written = crate::translation::written(&DIALECT, &request);
     let body: Value = serde_json::from_slice(&written.body).expect("the body is JSON");
     let id = body["input"][0]["call_id"].as_str().expect("a call has an id");
     assert!(id.len() <= 64);
@@ -131,7 +130,7 @@ fn unsupported_fields_are_reported() {
     request.sampling.stop = vec!["END".into()];
     request.sampling.top_k = Some(5.into());
     request.samples = Some(2);
-    let written = DIALECT.write_request(&request).expect("it can be written");
+    let written = crate::translation::written(&DIALECT, &request);
     for place in ["stop", "top_k", "n", "messages[].content[document]"] {
         assert!(written.losses.contains(place), "{place}: {:?}", written.losses);
     }

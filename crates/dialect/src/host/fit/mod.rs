@@ -1,0 +1,56 @@
+//! Changes a request of another dialect to what a host accepts, and reports what that costs. Dialects then only write
+//! what is left.
+
+mod choice;
+mod custom_tools;
+mod format;
+mod messages;
+mod parts;
+mod reasoning;
+mod sampling;
+mod schema;
+mod user;
+
+use toolgate_model::{DialectId, Losses, Tool, TurnRequest, pairing};
+
+pub(crate) use self::custom_tools::unwrapped;
+pub(crate) use self::reasoning::DEFAULT_MAX_OUTPUT;
+use super::HostProfile;
+
+/// Fits the request to the profile of a host that speaks `dialect`.
+pub(crate) fn fit(request: &mut TurnRequest, profile: &HostProfile, dialect: DialectId, losses: &mut Losses) {
+    if pairing::check(&request.messages).is_err() {
+        pairing::repair(&mut request.messages, losses);
+    }
+    offer_known_tools(request, dialect, losses);
+    if !profile.custom_tools {
+        custom_tools::wrap(request, losses);
+    }
+    for tool in &mut request.tools {
+        schema::fit_tool(tool, profile, dialect, losses);
+    }
+    request.max_output = request.max_output.map(|limit| limit_within(limit, profile, losses));
+    let activity = reasoning::fit(request, profile, dialect, losses);
+    choice::fit(request, profile, activity, losses);
+    sampling::fit(&mut request.sampling, profile, activity, losses);
+    format::fit(request, profile, dialect, losses);
+    parts::fit(request, profile, losses);
+    messages::fit(request, profile, losses);
+    user::fit(&mut request.user, profile, losses);
+}
+
+/// Tools that only another provider can run are not offered.
+fn offer_known_tools(request: &mut TurnRequest, dialect: DialectId, losses: &mut Losses) {
+    request.tools.retain(|tool| match tool {
+        Tool::Provider(opaque) => opaque.write(dialect, "tools", losses).is_some(),
+        Tool::Function(_) | Tool::Custom(_) => true,
+    });
+}
+
+/// A limit above the model's maximum is lowered without a report: the model could never have used it.
+fn limit_within(limit: u64, profile: &HostProfile, losses: &mut Losses) -> u64 {
+    if limit < profile.min_output {
+        losses.add("max_tokens", format!("raised to {}, the host's minimum", profile.min_output));
+    }
+    limit.max(profile.min_output).min(profile.max_output)
+}

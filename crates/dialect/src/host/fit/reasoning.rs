@@ -1,0 +1,338 @@
+//! How much a model reasons, in the terms of its host.
+
+use toolgate_model::{Block, Delivery, DialectId, Losses, Message, ReasoningRequest, Tool, TurnRequest};
+
+use super::super::facts::Fact as _;
+use super::super::{Effort, HostProfile, ReasoningSwitch, Reasons, ThinkingMode};
+use crate::{anthropic_messages, openai_chat};
+
+/// Whether the model will reason: other settings depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Activity {
+    /// It will.
+    Reasons,
+    /// It will, within a budget of tokens.
+    Budgeted,
+    /// It will not.
+    Idle,
+}
+
+/// What the client wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// Nothing in particular.
+    Default,
+    Off,
+    On {
+        effort: Option<Effort>,
+        budget: Option<u64>,
+    },
+}
+
+/// The output limit if the client sets none and the host requires one. Every current model supports this value.
+pub(crate) const DEFAULT_MAX_OUTPUT: u64 = 8192;
+
+/// The smallest thinking budget that Claude accepts.
+const MIN_BUDGET: u64 = 1024;
+
+/// Fits the reasoning settings, and the output limit that budgets depend on.
+pub(super) fn fit(
+    request: &mut TurnRequest,
+    profile: &HostProfile,
+    dialect: DialectId,
+    losses: &mut Losses,
+) -> Activity {
+    let asked = request.reasoning.take().unwrap_or_default();
+    let _lost = asked.extras.write(dialect, "reasoning", losses);
+    let mut wanted = wanted(&asked);
+    if profile.reasons == Reasons::Never {
+        if matches!(wanted, Wanted::On { .. }) {
+            losses.add("reasoning", format!("{} does not reason", request.model));
+        }
+        require_limit(request, profile, dialect);
+        return Activity::Idle;
+    }
+    if dialect == openai_chat::ID {
+        wanted = without_refused_tools(wanted, request, profile, losses);
+    }
+    let fitted = match profile.reasoning_switch {
+        ReasoningSwitch::Claude if dialect == anthropic_messages::ID => {
+            return claude(request, &asked, wanted, profile, losses);
+        }
+        ReasoningSwitch::None | ReasoningSwitch::Claude => {
+            if wanted != Wanted::Default {
+                losses.add("reasoning", "the host has no known setting for it");
+            }
+            ReasoningRequest::default()
+        }
+        ReasoningSwitch::Effort | ReasoningSwitch::ReasoningEffort => {
+            ReasoningRequest { effort: effort(wanted, profile, losses), ..ReasoningRequest::default() }
+        }
+        ReasoningSwitch::ReasoningEnabled | ReasoningSwitch::ThinkingType => {
+            switched(wanted, profile, losses)
+        }
+        ReasoningSwitch::EnableThinking => enabled(request.delivery, wanted, profile, losses),
+    };
+    let activity = activity(&fitted, profile);
+    let summary = (activity != Activity::Idle && wanted != Wanted::Default)
+        .then(|| asked.summary.unwrap_or_else(|| "auto".to_owned()));
+    request.reasoning =
+        (fitted != ReasoningRequest::default()).then_some(ReasoningRequest { summary, ..fitted });
+    activity
+}
+
+fn wanted(asked: &ReasoningRequest) -> Wanted {
+    let is_off = asked.mode.as_deref() == Some("disabled") || asked.effort.as_deref() == Some("none");
+    if is_off {
+        return Wanted::Off;
+    }
+    if asked.mode.is_none() && asked.effort.is_none() && asked.budget.is_none() {
+        return Wanted::Default;
+    }
+    // Efforts that are newer than this code are taken for the usual one.
+    let effort = asked.effort.as_deref().map(|text| Effort::parse(text).unwrap_or(Effort::Medium));
+    Wanted::On { effort, budget: asked.budget }
+}
+
+/// Some models take functions only while they do not reason.
+fn without_refused_tools(
+    wanted: Wanted,
+    request: &TurnRequest,
+    profile: &HostProfile,
+    losses: &mut Losses,
+) -> Wanted {
+    let has_functions = request.tools.iter().any(|tool| matches!(tool, Tool::Function(_)));
+    let would_reason = match wanted {
+        Wanted::Default => matches!(profile.reasons, Reasons::ByDefault | Reasons::Always),
+        Wanted::On { .. } => true,
+        Wanted::Off => false,
+    };
+    if !(profile.tools_without_reasoning && has_functions && would_reason) {
+        return wanted;
+    }
+    let model = &request.model;
+    losses.add(
+        "reasoning",
+        format!("{model} takes functions on Chat only without reasoning; use openai-responses"),
+    );
+    Wanted::Off
+}
+
+/// The effort to send; `None` for the host's default.
+fn effort(wanted: Wanted, profile: &HostProfile, losses: &mut Losses) -> Option<String> {
+    let name = |effort: Effort| effort.name().to_owned();
+    match wanted {
+        Wanted::Default => None,
+        Wanted::Off if profile.efforts.contains(Effort::None) => Some(name(Effort::None)),
+        Wanted::Off if profile.reasons == Reasons::IfAsked => None,
+        Wanted::Off => {
+            let least = profile.efforts.iter().next()?;
+            losses.add("reasoning", format!("it cannot be switched off here: sent as `{least}`"));
+            Some(name(least))
+        }
+        Wanted::On { effort, budget } => {
+            let amount = effort.or(budget.map(effort_of_budget));
+            if amount.is_none() && profile.reasons != Reasons::IfAsked {
+                return None;
+            }
+            let amount = amount.unwrap_or(Effort::Medium);
+            let sent = nearest(amount, profile)?;
+            if sent != amount {
+                losses.add("reasoning.effort", format!("the model has no `{amount}`: sent as `{sent}`"));
+            }
+            Some(name(sent))
+        }
+    }
+}
+
+/// The accepted effort that is closest; the lower of two.
+fn nearest(wanted: Effort, profile: &HostProfile) -> Option<Effort> {
+    let accepted = profile.efforts.iter().filter(|effort| *effort != Effort::None);
+    accepted.min_by_key(|effort| (*effort as i8).abs_diff(wanted as i8))
+}
+
+/// A switch with an optional effort.
+fn switched(wanted: Wanted, profile: &HostProfile, losses: &mut Losses) -> ReasoningRequest {
+    let on = if profile.thinking_modes.contains(ThinkingMode::Adaptive) { "adaptive" } else { "enabled" };
+    match wanted {
+        Wanted::Default => ReasoningRequest::default(),
+        Wanted::Off if profile.reasons == Reasons::Always => {
+            ReasoningRequest { effort: effort(wanted, profile, losses), ..ReasoningRequest::default() }
+        }
+        Wanted::Off => ReasoningRequest { mode: Some("disabled".to_owned()), ..ReasoningRequest::default() },
+        Wanted::On { .. } => ReasoningRequest {
+            mode: Some(on.to_owned()),
+            effort: if profile.efforts.is_empty() { None } else { effort(wanted, profile, losses) },
+            ..ReasoningRequest::default()
+        },
+    }
+}
+
+/// A switch with an optional budget, for streams only.
+fn enabled(
+    delivery: Delivery,
+    wanted: Wanted,
+    profile: &HostProfile,
+    losses: &mut Losses,
+) -> ReasoningRequest {
+    let mode = |mode: &str, budget| ReasoningRequest {
+        mode: Some(mode.to_owned()),
+        budget,
+        ..ReasoningRequest::default()
+    };
+    match (wanted, delivery) {
+        (Wanted::Off, _) => mode("disabled", None),
+        (Wanted::Default, Delivery::Whole) if profile.reasons == Reasons::ByDefault => mode("disabled", None),
+        (Wanted::Default, _) => ReasoningRequest::default(),
+        (Wanted::On { .. }, Delivery::Whole) => {
+            losses.add("reasoning", "the host reasons in streams only");
+            mode("disabled", None)
+        }
+        (Wanted::On { effort, budget }, Delivery::Stream(_)) => {
+            mode("enabled", budget.or(effort.map(budget_of_effort)))
+        }
+    }
+}
+
+fn activity(fitted: &ReasoningRequest, profile: &HostProfile) -> Activity {
+    let is_off = fitted.mode.as_deref() == Some("disabled") || fitted.effort.as_deref() == Some("none");
+    let is_on = fitted.mode.is_some() || fitted.effort.is_some();
+    let reasons = match profile.reasons {
+        Reasons::Never => false,
+        Reasons::IfAsked => is_on && !is_off,
+        Reasons::ByDefault => !is_off,
+        Reasons::Always => true,
+    };
+    if reasons { Activity::Reasons } else { Activity::Idle }
+}
+
+/// Claude requires a limit.
+fn require_limit(request: &mut TurnRequest, profile: &HostProfile, dialect: DialectId) {
+    if dialect == anthropic_messages::ID {
+        request.max_output.get_or_insert(DEFAULT_MAX_OUTPUT.min(profile.max_output));
+    }
+}
+
+/// Claude's `thinking` and effort.
+fn claude(
+    request: &mut TurnRequest,
+    asked: &ReasoningRequest,
+    wanted: Wanted,
+    profile: &HostProfile,
+    losses: &mut Losses,
+) -> Activity {
+    let has = |mode| profile.thinking_modes.contains(mode);
+    let mode = |mode: ThinkingMode| Some(mode.name().to_owned());
+    let mut budget = None;
+    let fitted = match wanted {
+        Wanted::Default => ReasoningRequest::default(),
+        Wanted::Off if profile.reasons == Reasons::IfAsked => ReasoningRequest::default(),
+        Wanted::Off if has(ThinkingMode::Disabled) => {
+            ReasoningRequest { mode: mode(ThinkingMode::Disabled), ..ReasoningRequest::default() }
+        }
+        Wanted::Off => {
+            ReasoningRequest { effort: effort(wanted, profile, losses), ..ReasoningRequest::default() }
+        }
+        Wanted::On { budget, .. }
+            if has(ThinkingMode::Adaptive) && (budget.is_none() || !has(ThinkingMode::Enabled)) =>
+        {
+            let effort =
+                if profile.efforts.is_empty() { None } else { effort_if_asked(wanted, profile, losses) };
+            let summary = profile.thinking_display.then(|| asked.summary.clone().unwrap_or_default());
+            ReasoningRequest {
+                mode: mode(ThinkingMode::Adaptive),
+                effort,
+                summary,
+                ..ReasoningRequest::default()
+            }
+        }
+        Wanted::On { effort, budget: asked } => {
+            budget = budget_within(request, effort, asked, profile, losses);
+            let mode = budget.and_then(|_| mode(ThinkingMode::Enabled));
+            ReasoningRequest { mode, budget, ..ReasoningRequest::default() }
+        }
+    };
+    if let (Some(budget), None) = (budget, request.max_output) {
+        // The client set no limit, so the budget is added to the default limit.
+        let limit = DEFAULT_MAX_OUTPUT.saturating_add(budget);
+        request.max_output = Some(limit.min(profile.max_output));
+    }
+    require_limit(request, profile, anthropic_messages::ID);
+    let activity = if budget.is_some() { Activity::Budgeted } else { activity(&fitted, profile) };
+    request.reasoning = (fitted != ReasoningRequest::default()).then_some(fitted);
+    activity
+}
+
+/// Adaptive thinking decides itself if the client named no amount.
+fn effort_if_asked(wanted: Wanted, profile: &HostProfile, losses: &mut Losses) -> Option<String> {
+    let is_open = matches!(wanted, Wanted::On { effort: None, budget: None });
+    if is_open { None } else { effort(wanted, profile, losses) }
+}
+
+/// The budget for Claude; `None` if it cannot think in this turn.
+fn budget_within(
+    request: &TurnRequest,
+    effort: Option<Effort>,
+    budget: Option<u64>,
+    profile: &HostProfile,
+    losses: &mut Losses,
+) -> Option<u64> {
+    if resumes_without_thinking(&request.messages) {
+        losses.add(
+            "reasoning",
+            "the host resumes thinking after tool results only if the earlier thinking is in the history",
+        );
+        return None;
+    }
+    let wanted = budget.unwrap_or_else(|| budget_of_effort(effort.unwrap_or(Effort::Medium))).max(MIN_BUDGET);
+    let limit =
+        request.max_output.unwrap_or(DEFAULT_MAX_OUTPUT.saturating_add(wanted).min(profile.max_output));
+    // The budget must stay below the limit and leave room for the answer.
+    let room = limit / 4 * 3;
+    if room < MIN_BUDGET {
+        losses.add(
+            "reasoning",
+            format!(
+                "the output limit of {limit} tokens leaves no room for the minimum thinking budget of {MIN_BUDGET}"
+            ),
+        );
+        return None;
+    }
+    Some(wanted.min(room))
+}
+
+/// True if the conversation ends with tool results and the message with their calls has no signed thinking. The host
+/// rejects such a turn if a budget is set.
+fn resumes_without_thinking(messages: &[Message]) -> bool {
+    let mut from_the_end = messages.iter().rev().skip_while(|message| match message {
+        Message::ToolResults(_) | Message::User(_) | Message::System(_) => true,
+        Message::Assistant(_) => false,
+    });
+    let Some(Message::Assistant(calling)) = from_the_end.next() else { return false };
+    let has_calls = calling.content.iter().any(|block| matches!(block, Block::ToolCall(_)));
+    let has_thinking = calling.content.iter().any(|block| match block {
+        Block::Reasoning(reasoning) => {
+            reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(anthropic_messages::ID))
+        }
+        Block::Text(_) | Block::Refusal(_) | Block::ToolCall(_) | Block::Opaque(_) => false,
+    });
+    has_calls && !has_thinking
+}
+
+fn effort_of_budget(budget: u64) -> Effort {
+    match budget {
+        0..=4096 => Effort::Low,
+        4097..=16384 => Effort::Medium,
+        _ => Effort::High,
+    }
+}
+
+fn budget_of_effort(effort: Effort) -> u64 {
+    match effort {
+        Effort::None | Effort::Minimal => 1024,
+        Effort::Low => 2048,
+        Effort::Medium => 8192,
+        Effort::High => 16_384,
+        Effort::Xhigh | Effort::Max => 32_768,
+    }
+}
