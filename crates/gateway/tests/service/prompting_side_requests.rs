@@ -165,5 +165,9 @@ async fn the_host_reports_usage_even_if_only_the_gateway_wants_it() {
         assert_eq!(stream.contains("\"completion_tokens\":9"), is_shown, "{stream}");
         assert_eq!(stream.contains("_tokens"), is_shown, "{stream}");
     }
-    assert_metric(&gate, "toolgate_tokens_total{dialect=\"openai-chat\",kind=\"output\"} 27\n").await;
+    let mut two_answers = body;
+    two_answers["n"] = json!(2);
+    let stream = gate.post(path, &two_answers).await.text().await;
+    assert!(!stream.contains("_tokens"), "{stream}");
+    assert_metric(&gate, "toolgate_tokens_total{dialect=\"openai-chat\",kind=\"output\"} 45\n").await;
 }
