@@ -39,7 +39,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use toolgate_model::{Choice, Losses, Message, Parallel, Part, ToolChoice, Translated, TurnRequest};
+use toolgate_model::{
+    Choice, Delivery, Losses, Message, Parallel, Part, ToolChoice, Translated, TurnRequest, UsageReport,
+};
 
 pub use fault::CallFault;
 pub use interpreter::Interpreter;
@@ -82,6 +84,7 @@ pub fn prepare(
     let mut prepared = request.clone();
     prepared.tools = Vec::new();
     prepared.tool_choice = ToolChoice::default();
+    prepared.delivery = with_usage(request.delivery);
     prepared.messages = history::render(&request.messages, &tools, &markers);
     let parallel = request.tool_choice.parallel.unwrap_or(Parallel::Allowed);
     if offered {
@@ -106,6 +109,14 @@ pub fn prepare(
         delivery: request.delivery,
     };
     Translated { value: PreparedRequest { request: prepared, plan }, losses }
+}
+
+/// The host always reports token counts: a turn may consist of several replies, which the client cannot count.
+fn with_usage(delivery: Delivery) -> Delivery {
+    match delivery {
+        Delivery::Whole => Delivery::Whole,
+        Delivery::Stream(_) => Delivery::Stream(UsageReport::Included),
+    }
 }
 
 /// Whether the client allows or requires calls.

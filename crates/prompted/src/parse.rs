@@ -337,7 +337,16 @@ impl Parser {
             self.prose.at_line_start = stage.raw.ends_with('\n');
             self.record_fault(CallFault::NotExact);
             out.push(ParsedPiece::InvalidCall);
-            push_text(&stage.raw, out);
+            push_text(&self.without_trigger(&stage.raw), out);
+        }
+    }
+
+    /// The text of a refused call without trigger lines: if the client sent the trigger back, the next prompt would need
+    /// another one.
+    fn without_trigger(&self, text: &str) -> String {
+        match &self.rules.trigger {
+            Some(trigger) => text.replace(&format!("{trigger}\n"), "").replace(trigger, ""),
+            None => text.to_owned(),
         }
     }
 }

@@ -28,6 +28,11 @@ impl ParsePlan {
     pub fn trigger(&self) -> Option<&str> {
         self.rules.trigger.as_deref()
     }
+
+    /// How the client wants the reply.
+    pub fn delivery(&self) -> Delivery {
+        self.delivery
+    }
 }
 
 /// The part of the plan that the parser uses.

@@ -1,10 +1,12 @@
 //! Token usage of a turn: the host's counts for every request of the turn, and an estimate where the host reports none
-//! or its reply was abandoned. An estimate is marked in the reply with `"estimated": true`.
+//! or its reply was abandoned. An estimate is marked in the reply with `"estimated": true`. The host always reports its
+//! counts to the gateway; the client gets them as its dialect says.
 
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate_model::{DialectId, TurnEvent, TurnRequest, Usage, estimate};
+use toolgate_dialect::openai_chat;
+use toolgate_model::{Delivery, DialectId, TurnEvent, TurnRequest, Usage, UsageReport, estimate};
 
 /// Meters one turn, reply by reply.
 pub(super) struct UsageMeter {
@@ -17,6 +19,27 @@ pub(super) struct UsageMeter {
     /// The usage that the host reported for the current reply.
     reported: Option<Usage>,
     estimates: Estimates,
+    audience: UsageAudience,
+}
+
+/// Who gets the usage of a turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum UsageAudience {
+    Client,
+    /// Only the gateway, for its records.
+    Gateway,
+}
+
+impl UsageAudience {
+    /// Only streams of Chat Completions leave out token counts that the client did not request.
+    fn of(dialect: DialectId, delivery: Delivery) -> Self {
+        match delivery {
+            Delivery::Stream(UsageReport::Default | UsageReport::Omitted) if dialect == openai_chat::ID => {
+                Self::Gateway
+            }
+            Delivery::Whole | Delivery::Stream(_) => Self::Client,
+        }
+    }
 }
 
 /// Whether any count of the turn is an estimate.
@@ -27,8 +50,10 @@ enum Estimates {
 }
 
 impl UsageMeter {
-    pub(super) fn new(dialect: DialectId, request: Arc<TurnRequest>) -> Self {
-        Self { dialect, request, reply_bytes: 0, reported: None, estimates: Estimates::None }
+    /// `delivery` is what the client requested, `request` what the host receives.
+    pub(super) fn new(dialect: DialectId, delivery: Delivery, request: Arc<TurnRequest>) -> Self {
+        let audience = UsageAudience::of(dialect, delivery);
+        Self { dialect, request, reply_bytes: 0, reported: None, estimates: Estimates::None, audience }
     }
 
     /// Starts to meter the reply to a follow-up request.
@@ -78,6 +103,16 @@ impl UsageMeter {
             self.estimates = Estimates::Some;
             estimated(request, reply.len())
         })
+    }
+
+    /// Moves the usage of the last event into an event of its own, which the gateway records and the client does not get.
+    pub(super) fn hide_usage(&self, events: &mut Vec<TurnEvent>) {
+        if self.audience == UsageAudience::Gateway
+            && let Some(TurnEvent::Finished(finish)) = events.last_mut()
+            && let Some(usage) = finish.usage.take()
+        {
+            events.insert(events.len() - 1, TurnEvent::Usage(usage));
+        }
     }
 
     /// Marks the usage in these events if any of it is an estimate.

@@ -43,7 +43,7 @@ impl PromptedReply {
         recoveries: Recoveries,
     ) -> Self {
         Self {
-            meter: UsageMeter::new(turn.dialect, Arc::clone(&turn.request)),
+            meter: UsageMeter::new(turn.dialect, plan.delivery(), Arc::clone(&turn.request)),
             recoveries,
             inner,
             turn,
@@ -110,6 +110,7 @@ impl PromptedReply {
     /// Marks estimates in the output, and records the heuristics used so far.
     fn record(&mut self) {
         self.meter.mark_estimates(&mut self.out.events);
+        self.meter.hide_usage(&mut self.out.events);
         self.recoveries.set(self.interpreter.recoveries().map(Recovery::name));
     }
 

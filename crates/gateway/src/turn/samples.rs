@@ -99,6 +99,8 @@ struct Sample {
     events: EventStream,
     writer: ChatWriter,
     normalizer: StopReasonNormalizer,
+    /// What its host has reported so far.
+    usage: Option<Usage>,
 }
 
 impl SampleStream {
@@ -107,6 +109,7 @@ impl SampleStream {
             events,
             writer: ChatWriter::new(context.clone()).with_choice(choice),
             normalizer: StopReasonNormalizer::new(),
+            usage: None,
         });
         Self {
             open: open.collect(),
@@ -126,11 +129,11 @@ impl SampleStream {
             match &mut event {
                 // All chunks of a stream have one id.
                 TurnEvent::Started(head) => head.id = Some(self.reply_id.clone()),
-                TurnEvent::Finished(finish) => add_usage(&mut self.usage, finish.usage.as_ref()),
-                TurnEvent::BlockStarted(_)
-                | TurnEvent::BlockDelta(_)
-                | TurnEvent::BlockFinished(_)
-                | TurnEvent::Usage(_) => {}
+                TurnEvent::Usage(usage) => sample.usage = Some(usage.clone()),
+                TurnEvent::Finished(finish) => {
+                    add_usage(&mut self.usage, finish.usage.as_ref().or(sample.usage.as_ref()));
+                }
+                TurnEvent::BlockStarted(_) | TurnEvent::BlockDelta(_) | TurnEvent::BlockFinished(_) => {}
             }
             sample.writer.event(event, out);
         }

@@ -27,12 +27,16 @@ fn output_tokens(text: &str) -> u64 {
         .expect("a number")
 }
 
-/// Waits until this many recoveries of a kind are counted: metering runs after the last byte is sent.
+/// Waits until this many recoveries of a kind are counted.
 async fn assert_recoveries(gate: &Gate, kind: &str, count: u64) {
+    assert_metric(gate, &format!("toolgate_recoveries_total{{kind=\"{kind}\"}} {count}\n")).await;
+}
+
+/// Waits for a line of the metrics: metering runs after the last byte is sent.
+async fn assert_metric(gate: &Gate, row: &str) {
     const TRIES: usize = 500;
-    let row = format!("toolgate_recoveries_total{{kind=\"{kind}\"}} {count}\n");
     for _ in 0..TRIES {
-        if gate.get("/metrics").await.text().await.contains(&row) {
+        if gate.get("/metrics").await.text().await.contains(row) {
             return;
         }
     }
@@ -139,4 +143,31 @@ async fn usage_that_the_host_does_not_report_is_estimated() {
         let reply: Value = gate.post(path, &body).await.json().await;
         assert_eq!(reply["usage"]["estimated"], true, "{path}: {reply}");
     }
+}
+
+#[tokio::test]
+async fn the_host_reports_usage_even_if_only_the_gateway_wants_it() {
+    let upstream = ScriptedUpstream::start().await;
+    upstream.always(|received| {
+        assert_eq!(received.json()["stream_options"]["include_usage"], true);
+        say(received, CALL, "stop")
+    });
+    let gate = gate(&upstream, PromptedOptions::default());
+    let [_, (path, body), _] = questions(true);
+    for (options, is_shown) in [
+        (json!({}), false),
+        (json!({ "include_usage": false }), false),
+        (json!({ "include_usage": true }), true),
+    ] {
+        let mut body = body.clone();
+        body["stream_options"] = options;
+        let stream = gate.post(path, &body).await.text().await;
+        assert_eq!(stream.contains("\"completion_tokens\":9"), is_shown, "{stream}");
+        assert_eq!(stream.contains("_tokens"), is_shown, "{stream}");
+    }
+    let mut two_answers = body;
+    two_answers["n"] = json!(2);
+    let stream = gate.post(path, &two_answers).await.text().await;
+    assert!(!stream.contains("_tokens"), "{stream}");
+    assert_metric(&gate, "toolgate_tokens_total{dialect=\"openai-chat\",kind=\"output\"} 45\n").await;
 }

@@ -6,6 +6,7 @@ use toolgate_model::{Finish, StopReason, TurnEvent, Usage};
 use super::stop_reason::input_end;
 use super::{Interpreter, ReplyProgress};
 use crate::parse::Parser;
+use crate::parse::judge::WRAPPERS;
 use crate::recovery::{Recovery, Truncation};
 use crate::side::{FollowUp, FollowUpReason, MissingValue, overlap};
 
@@ -141,7 +142,7 @@ impl Interpreter {
     }
 
     fn follow_up_reason(&self, trial: &Parser, finish: &Finish) -> Option<FollowUpReason> {
-        self.answer.as_ref()?;
+        let answer = self.answer.as_deref()?;
         let cut = matches!(trial.truncation(), Some(Truncation::BeforeCall | Truncation::InsideCall));
         let ended_by_itself =
             matches!(finish.stop, StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse);
@@ -151,7 +152,8 @@ impl Interpreter {
             return Some(FollowUpReason::InvalidCall(fault));
         }
         if cut {
-            return (self.continuations_left > 0).then_some(FollowUpReason::Truncated);
+            let is_complete = ended_by_itself && ends_with_closed_call(answer);
+            return (self.continuations_left > 0 && !is_complete).then_some(FollowUpReason::Truncated);
         }
         let options = &self.plan.rules.options;
         // A partial call that was sent counts as a call: a second one would hide that the first is incomplete.
@@ -188,6 +190,15 @@ impl Interpreter {
             None => usage,
         }
     }
+}
+
+/// Whether the last tag of an answer closes a call, so that nothing is left to continue.
+fn ends_with_closed_call(answer: &str) -> bool {
+    let mut rest = answer.trim_end();
+    while let Some(before) = WRAPPERS.iter().find_map(|name| rest.strip_suffix(&format!("</{name}>"))) {
+        rest = before.trim_end();
+    }
+    rest.ends_with("</invoke>") || rest.ends_with("</function>")
 }
 
 /// The value without the parameter tags that a model may put around it despite the instruction.

@@ -126,7 +126,7 @@ impl Parser {
         let written = self.rest()[..opening.len].to_owned();
         self.consume(opening.len);
         let Some(tool) = self.resolve(&opening.name) else {
-            self.record_fault(CallFault::WrongTool(opening.name.clone()));
+            self.record_wrong_tool(&opening.name);
             self.reject_call(&written, out);
             return;
         };
@@ -155,19 +155,27 @@ impl Parser {
         Some(tool)
     }
 
-    /// Emits a call as text. Nothing of it has been sent. The trigger is left out: if the client sent it back,
-    /// the next prompt would need another one.
+    /// Records a call to a tool that may not be called. After a complete call it is no reason to retry: the model would
+    /// have to repeat that call.
+    pub(super) fn record_wrong_tool(&mut self, name: &str) {
+        if self.calls == 0 {
+            self.record_fault(CallFault::WrongTool(name.to_owned()));
+        }
+    }
+
+    /// Emits a call as text. Nothing of it has been sent.
     pub(super) fn reject_call(&mut self, raw_opening: &str, out: &mut Vec<ParsedPiece>) {
         if let Some(stage) = &mut self.stage {
             stage.is_rejected = true;
             return;
         }
         out.push(ParsedPiece::InvalidCall);
-        if std::mem::replace(&mut self.has_output, true) {
+        let follows_call = self.calls > self.calls_at_trigger;
+        if std::mem::replace(&mut self.has_output, true) && !follows_call {
             // The newline before the trigger.
             super::push_text("\n", out);
         }
-        super::push_text(raw_opening, out);
+        super::push_text(&self.without_trigger(raw_opening), out);
         self.prose.at_line_start = false;
         self.state = State::Text;
     }

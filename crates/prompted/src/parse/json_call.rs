@@ -98,7 +98,7 @@ impl Parser {
         let last = calls.len().saturating_sub(1);
         for (index, (name, members)) in calls.into_iter().enumerate() {
             let Some(tool) = self.resolve(&name) else {
-                self.record_fault(CallFault::WrongTool(name));
+                self.record_wrong_tool(&name);
                 self.reject_call(written, out);
                 return;
             };

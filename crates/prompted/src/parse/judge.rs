@@ -100,6 +100,9 @@ enum Follower {
     OtherParameter,
     /// Another call, or the end of the answer, before the closing tag of this call.
     UnclosedCall,
+    /// The end of the call, then a call to a tool that was not offered. An example inside a value looks the same, but its
+    /// tags are balanced.
+    UnofferedCall,
 }
 
 impl ValueContext<'_> {
@@ -175,7 +178,11 @@ impl ValueContext<'_> {
         let certain = matches!(follower, Follower::KnownParameter | Follower::Structure);
         let inside_example =
             balances && self.has_open_call() && !(self.has_only_escaped_examples() && certain);
-        let mention = balances && matches!(follower, Follower::OtherParameter | Follower::UnclosedCall);
+        let mention = balances
+            && matches!(
+                follower,
+                Follower::OtherParameter | Follower::UnclosedCall | Follower::UnofferedCall
+            );
         let misplaced = self.is_block && !self.at_line_start;
         if inside_example || mention || (misplaced && !certain) {
             return data;
@@ -244,6 +251,7 @@ impl ValueContext<'_> {
         };
         match &next.element {
             Element::CallOpen(_, name) if self.rules.knows_tool(name) => Lex::Found(Follower::Structure),
+            Element::CallOpen(family, _) if *family == self.family => Lex::Found(Follower::UnofferedCall),
             Element::Close(name) if WRAPPERS.contains(name) => Lex::Found(Follower::Loose),
             Element::CallOpen(..)
             | Element::CallClose(_)

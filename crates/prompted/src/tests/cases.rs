@@ -279,6 +279,30 @@ fn p24_a_similar_tool_name_is_corrected_and_an_unknown_one_follows_the_policy() 
 }
 
 #[test]
+fn p24_a_call_to_a_tool_that_was_not_offered_does_not_swallow_the_call_before_it() {
+    let other = LS.replace("Bash", "Shell");
+    let call_other = "call Shell {\"command\":\"ls\"}";
+    let both = format!("§\n{LS}\n{other}");
+    check(&both, &[CALL_LS, call_other], &[Recovery::UnknownTool]);
+    check(&format!("{both}\n{LS}"), &[CALL_LS, call_other, CALL_LS], &[Recovery::UnknownTool]);
+    let wrapped = format!("§\n<function_calls>\n{LS}\n{other}\n</function_calls>");
+    let recoveries = [Recovery::ForeignSyntax, Recovery::UnknownTool, Recovery::ForeignSyntax];
+    check(&wrapped, &[CALL_LS, call_other], &recoveries);
+    let qwen = "<function=NAME>\n<parameter=command>\nls\n</parameter>\n</function>";
+    let qwen = format!("§\n{}\n{}", qwen.replace("NAME", "Bash"), qwen.replace("NAME", "Shell"));
+    let recoveries = [Recovery::ForeignSyntax, Recovery::UnknownTool, Recovery::ForeignSyntax];
+    check(&qwen, &[CALL_LS, call_other], &recoveries);
+    let text = PromptedOptions { unknown_tool: UnknownTool::Text, ..plain() };
+    check_with(&text, &both, &[CALL_LS, &format!("text {other}")], &[]);
+    // In a value, examples of calls to any tool belong to the value.
+    for name in ["Bash", "Shell"] {
+        let example = format!("{}\n{}", LS.replace("Bash", name), other);
+        check_write(&format!("\n{example}\n</parameter>\n</invoke>"), &example, &[]);
+        check_write(&format!("{example}</parameter>\n</invoke>"), &example, &[]);
+    }
+}
+
+#[test]
 fn p25_a_similar_parameter_name_is_corrected_if_unambiguous() {
     let text = write("x</parameter>\n</invoke>").replace("file_path", "filePath");
     check(&text, &[&written("x")], &[Recovery::ParameterRenamed]);

@@ -5,7 +5,7 @@ use toolgate_model::Delivery;
 
 use super::side::Turn;
 use super::*;
-use crate::options::Strictness;
+use crate::options::{Strictness, UnknownTool};
 use crate::{CallFault, FollowUpReason};
 
 const PING: &str = "§\n<invoke name=\"Ping\">\n</invoke>";
@@ -118,13 +118,62 @@ fn strict_mode_retries_for_the_exact_format() {
 
 #[test]
 fn an_unknown_tool_is_a_fault_only_if_its_call_becomes_text() {
-    let options = PromptedOptions { unknown_tool: crate::UnknownTool::Text, ..PromptedOptions::default() };
+    let options = PromptedOptions { unknown_tool: UnknownTool::Text, ..PromptedOptions::default() };
     let mut turn = Turn::new(&request(), &options);
     turn.reply(&PING.replace("Ping", "Fly"), StopReason::EndTurn, Split::Every(3));
     assert_eq!(fault_of(&turn), Some(CallFault::WrongTool("Fly".to_owned())));
     let mut turn = Turn::new(&request(), &PromptedOptions::default());
     turn.reply(&PING.replace("Ping", "Fly"), StopReason::EndTurn, Split::Every(3));
     assert_eq!(turn.outcome().0.blocks, ["call Fly {}"]);
+}
+
+#[test]
+fn a_call_to_a_tool_that_was_not_offered_after_a_valid_call_is_not_retried() {
+    let bash = "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\n</invoke>";
+    let fly = "<invoke name=\"Fly\">\n<parameter name=\"to\">Rome</parameter>\n</invoke>";
+    let call_bash = "call Bash {\"command\":\"ls\"}";
+    for request in [request(), whole()] {
+        for (unknown_tool, second) in [
+            (UnknownTool::Fix, "call Fly {\"to\":\"Rome\"}".to_owned()),
+            (UnknownTool::Text, format!("text {fly}")),
+        ] {
+            let mut turn =
+                Turn::new(&request, &PromptedOptions { unknown_tool, ..PromptedOptions::default() });
+            turn.reply(&format!("{bash}\n{fly}"), StopReason::EndTurn, Split::Every(3));
+            assert_eq!(turn.interpreter.follow_up(), None);
+            let (outcome, _) = turn.outcome();
+            assert_eq!(outcome.blocks, [call_bash.to_owned(), second]);
+            assert_eq!((outcome.stop, outcome.truncation), (StopReason::ToolUse, None));
+        }
+    }
+}
+
+#[test]
+fn a_refused_call_is_text_without_the_trigger_in_every_syntax() {
+    let xml = "<invoke name=\"Fly\">\n<parameter name=\"to\">Rome</parameter>\n</invoke>";
+    let json = "{\"name\": \"Fly\", \"arguments\": {\"to\": \"Rome\"}}";
+    let unclosed = "{\"name\": \"Fly\", \"arguments\": {\"to\": \"Rome\"}";
+    for strictness in [Strictness::Lenient, Strictness::Strict] {
+        let options = PromptedOptions {
+            strictness,
+            unknown_tool: UnknownTool::Text,
+            retries: 0,
+            continuations: 0,
+            ..PromptedOptions::default()
+        };
+        for call in [
+            xml.to_owned(),
+            json.to_owned(),
+            format!("[{json}]"),
+            format!("<tool_call>\n{json}\n</tool_call>"),
+            format!("{unclosed}\n§\n{json}}}"),
+        ] {
+            let outcome = read(&format!("I fly.\n§\n{call}"), &options, &StopReason::EndTurn);
+            let text = outcome.blocks.concat();
+            assert!(text.starts_with("text I fly.") && text.contains("Rome"), "{text}");
+            assert!(!text.contains(MARK), "{strictness:?}: {call} became {text}");
+        }
+    }
 }
 
 #[test]

@@ -120,6 +120,24 @@ fn p28_a_truncated_answer_is_continued() {
 }
 
 #[test]
+fn p28_an_answer_that_ends_with_a_closed_call_is_not_continued() {
+    // The opening tags in the value are only mentioned, but look like an example.
+    let start = "§\n<invoke name=\"Write\">\n<parameter name=\"file_path\">a</parameter>\n<parameter name=\"content\">\n";
+    let example = "<invoke name=\"Bash\">\n<parameter name=\"command\">ls\n</parameter>\n</invoke>";
+    for (end, stop, continued) in [
+        ("\n", StopReason::EndTurn, false),
+        ("\n</function_calls>", StopReason::EndTurn, false),
+        ("", StopReason::MaxTokens, true),
+        ("\nand", StopReason::EndTurn, true),
+    ] {
+        let mut turn = Turn::new(&request(), &PromptedOptions::default());
+        turn.reply(&format!("{start}{example}{end}"), stop.clone(), Split::Every(3));
+        assert_eq!(turn.interpreter.follow_up().is_some(), continued, "{end:?} {stop:?}");
+        assert_eq!(turn.outcome().0.stop, StopReason::MaxTokens);
+    }
+}
+
+#[test]
 fn p28_continuations_are_limited() {
     let mut turn = Turn::new(&request(), &PromptedOptions::default());
     turn.reply(

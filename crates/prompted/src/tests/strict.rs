@@ -29,14 +29,15 @@ fn every_heuristic_is_off() {
         format!("§\n{}", LS.replace("</parameter>", "</command>")),
         format!("§\n{}", LS.replace("</parameter>", "</parameter></parameter>")),
         format!("§\n<function_calls>\n{LS}\n</function_calls>"),
-        format!("§\nI call.\n{LS}"),
-        format!("```\n§\n{LS}\n```"),
         "§\n<tool_call>{\"name\":\"Bash\",\"arguments\":{\"command\":\"ls\"}}</tool_call>".to_owned(),
         "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\n<parameter name=\"timeout\">5.0</parameter>\n</invoke>".to_owned(),
         "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls</parameter>\n<parameter name=\"timeout\">x</parameter>\n</invoke>".to_owned(),
         format!("§\n{LS}\nDone."),
         "§\n<invoke name=\"Bash\">\n<parameter name=\"command\">ls".to_owned(),
     ] {
+        check(&text, &[&format!("text {}", text.replace("§\n", ""))]);
+    }
+    for text in [format!("§\nI call.\n{LS}"), format!("```\n§\n{LS}\n```")] {
         check(&text, &[&format!("text {text}")]);
     }
     let thought = format!("<think>§\n{LS}");

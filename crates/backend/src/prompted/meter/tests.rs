@@ -7,7 +7,7 @@ use super::*;
 const CLIENT: DialectId = DialectId { name: "openai-chat", provider: "openai" };
 
 fn meter() -> UsageMeter {
-    UsageMeter::new(CLIENT, Arc::new(TurnRequest::new("m", Vec::new())))
+    UsageMeter::new(CLIENT, Delivery::Whole, Arc::new(TurnRequest::new("m", Vec::new())))
 }
 
 fn observe_text(meter: &mut UsageMeter, bytes: usize) {
@@ -57,4 +57,25 @@ fn an_abandoned_reply_counts_at_least_what_arrived() {
     observe_text(&mut reported, 400);
     assert_eq!(reported.abandon(), usage(50, 130));
     assert!(!finish(&mut reported, Some(usage(1, 1))).1);
+}
+
+#[test]
+fn a_chat_stream_shows_usage_only_on_request() {
+    let usage = Some(usage(7, 9));
+    let finished = |usage: Option<Usage>| TurnEvent::Finished(Finish { usage, ..Finish::default() });
+    let shown = vec![finished(usage.clone())];
+    let hidden = vec![TurnEvent::Usage(Usage { input: 7, output: 9, ..Usage::default() }), finished(None)];
+    let other = DialectId { name: "anthropic-messages", provider: "anthropic" };
+    for (dialect, delivery, expected) in [
+        (CLIENT, Delivery::Whole, &shown),
+        (CLIENT, Delivery::Stream(UsageReport::Included), &shown),
+        (CLIENT, Delivery::Stream(UsageReport::Default), &hidden),
+        (CLIENT, Delivery::Stream(UsageReport::Omitted), &hidden),
+        (other, Delivery::Stream(UsageReport::Default), &shown),
+    ] {
+        let meter = UsageMeter::new(dialect, delivery, Arc::new(TurnRequest::new("m", Vec::new())));
+        let mut events = shown.clone();
+        meter.hide_usage(&mut events);
+        assert_eq!(&events, expected, "{dialect:?} {delivery:?}");
+    }
 }
