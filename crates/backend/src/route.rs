@@ -226,12 +226,23 @@ impl Route {
 
     /// Counts input tokens at the first target that speaks the client's dialect; `None` if none does.
     pub fn count_tokens(&self, turn: &ClientTurn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
-        let asked =
-            self.targets.iter().find_map(|target| target.relay(turn.dialect.id()).zip(target.relayed(turn)));
-        match asked {
+        match self.relay_target(turn) {
             Some((host, turn)) => host.count_tokens(turn),
             None => Box::pin(ready(None)),
         }
+    }
+
+    /// Compacts a conversation at the first target that speaks the client's dialect; `None` if none can.
+    pub fn compact(&self, turn: &ClientTurn) -> BoxFuture<'static, Option<Result<Answer, TurnError>>> {
+        match self.relay_target(turn) {
+            Some((host, turn)) => host.compact(turn),
+            None => Box::pin(ready(None)),
+        }
+    }
+
+    /// The first target that takes the client's bytes as they are.
+    fn relay_target(&self, turn: &ClientTurn) -> Option<(&dyn Relay, RelayTurn)> {
+        self.targets.iter().find_map(|target| target.relay(turn.dialect.id()).zip(target.relayed(turn)))
     }
 
     /// The targets that speak this dialect themselves; `None` if no target does.

@@ -48,6 +48,9 @@ pub trait Relay: Send + Sync {
 
     /// Asks the host how many input tokens the body has; `None` if the host has no such endpoint (T35).
     fn count_tokens(&self, turn: RelayTurn) -> BoxFuture<'static, Option<Result<u64, TurnError>>>;
+
+    /// Asks the host to compact a conversation; `None` if its dialect has no such endpoint.
+    fn compact(&self, turn: RelayTurn) -> BoxFuture<'static, Option<Result<Answer, TurnError>>>;
 }
 
 /// What a client asks, before a target is chosen. Cheap to clone: failover needs copies.

@@ -33,6 +33,7 @@ pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
 mod peek;
+mod peek_input;
 pub mod registry;
 mod tool_schema;
 mod traits;

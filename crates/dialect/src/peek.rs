@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::json::{self, Unreadable};
+use crate::peek_input::HasReferences;
 
 /// The fields that every request dialect spells the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,19 +22,23 @@ pub struct Peek<'b> {
     pub stream: bool,
     /// `store`; `None` if it is absent or not a boolean. A reply that must be stored cannot be relayed unread.
     pub store: Option<bool>,
-    /// True if `previous_response_id` has a value: the stored conversation must be prepended first.
+    /// True if `previous_response_id` or `conversation` has a value: earlier messages are stored.
     pub continues_reply: bool,
+    /// True if `input` names items of earlier replies instead of repeating them.
+    pub has_references: bool,
 }
 
 /// Reads the shared fields. Every other field is skipped, but the body must be one valid JSON object, and none of
 /// the shared fields may occur twice.
 pub(crate) fn peek(body: &[u8]) -> Result<Peek<'_>, Unreadable> {
-    let Object(SharedFields { model, stream, store, previous_response_id }) = json::read(body)?;
+    let Object(SharedFields { model, stream, store, previous_response_id, conversation, input }) =
+        json::read(body)?;
     Ok(Peek {
         model,
         stream: stream.unwrap_or(false),
         store: store.and_then(|store| serde_json::from_str(store.get()).ok()),
-        continues_reply: previous_response_id.is_some(),
+        continues_reply: previous_response_id.is_some() || conversation.is_some(),
+        has_references: input.0,
     })
 }
 
@@ -42,11 +47,15 @@ struct SharedFields<'b> {
     #[serde(borrow)]
     model: Cow<'b, str>,
     stream: Option<bool>,
-    // Dialects that do not define these two fields ignore their values, so the peek must not reject any.
+    // Dialects that do not define these fields ignore their values, so the peek must not reject any.
     #[serde(borrow)]
     store: Option<&'b RawValue>,
     #[serde(borrow)]
     previous_response_id: Option<&'b RawValue>,
+    #[serde(borrow)]
+    conversation: Option<&'b RawValue>,
+    #[serde(default)]
+    input: HasReferences,
 }
 
 /// Accepts objects only. A derived struct would also accept an array of its fields in order.
@@ -96,7 +105,13 @@ mod tests {
     }
 
     fn whole(model: &str) -> Peek<'_> {
-        Peek { model: Cow::Borrowed(model), stream: false, store: None, continues_reply: false }
+        Peek {
+            model: Cow::Borrowed(model),
+            stream: false,
+            store: None,
+            continues_reply: false,
+            has_references: false,
+        }
     }
 
     #[test]
@@ -108,10 +123,10 @@ mod tests {
         check(r#"{"stream":true,"model":"m"}"#, &Peek { stream: true, ..whole("m") });
         check(r#"{"store":false,"model":"m"}"#, &Peek { store: Some(false), ..whole("m") });
         check(r#"{"store":true,"model":"m"}"#, &Peek { store: Some(true), ..whole("m") });
-        check(
-            r#"{"previous_response_id":"resp_1","model":"m"}"#,
-            &Peek { continues_reply: true, ..whole("m") },
-        );
+        for field in [r#""previous_response_id":"resp_1""#, r#""conversation":{"id":"conv_1"}"#] {
+            check(&format!(r#"{{{field},"model":"m"}}"#), &Peek { continues_reply: true, ..whole("m") });
+        }
+        check(r#"{"input":[{"id":"msg_1"}],"model":"m"}"#, &Peek { has_references: true, ..whole("m") });
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum StoreError {
     ResponseTooLarge {
         /// The response that was refused.
         id: ResponseId,
-        /// The length of its body.
+        /// The length of its body or of all its items.
         bytes: usize,
     },
     /// A record of a turn too large to store. Nothing was stored.

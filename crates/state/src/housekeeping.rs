@@ -51,7 +51,7 @@ mod tests {
                 model: "m".to_owned(),
                 body: "{}".to_owned(),
             };
-            store.put_response(&scope, response).await.expect("room");
+            store.put_response(&scope, response, &[]).await.expect("room");
         }
         let pruned = prune_expired(&store, UnixMillis(lifetime + 1)).await.expect("memory never fails");
         assert_eq!(pruned, PruneCounts { responses: 1, usage: 0, records: 0 });

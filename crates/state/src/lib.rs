@@ -31,7 +31,8 @@ pub use record::{
     SessionIdError,
 };
 pub use response::{
-    CallerScope, Deletion, MAX_RESPONSE_BYTES, RESPONSE_LIFETIME, ResponseId, ResponseStore, StoredResponse,
+    CallerScope, Deletion, ItemId, MAX_RESPONSE_BYTES, RESPONSE_LIFETIME, ResponseId, ResponseStore,
+    StoredItem, StoredResponse,
 };
 pub use sqlite::SqliteStore;
 pub use store::{Store, open};

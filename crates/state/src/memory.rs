@@ -1,8 +1,9 @@
 //! A store in plain memory, for tests and for `store = "memory"`. Bounded: the oldest entries are evicted.
 
 mod records;
+mod responses;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use futures_util::future::{BoxFuture, ready};
 use parking_lot::Mutex;
@@ -10,20 +11,14 @@ use toolgate_model::PrefixHash;
 use uuid::Uuid;
 
 use self::records::RecordTable;
+use self::responses::ResponseTable;
 use crate::record::too_large;
 use crate::response::refuse_oversized;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
 use crate::{
-    AgentTurnRecord, CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore,
-    SessionId, Store, StoreError, StoredResponse, UnixMillis, UsageGroup, UsageRecord, UsageStore,
-    UsageTotals,
+    AgentTurnRecord, CallerScope, Deletion, ItemId, RecordStore, ResponseId, ResponseStore, SessionId, Store,
+    StoreError, StoredItem, StoredResponse, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
 };
-
-/// The most bytes of all bodies: the largest response and others beside it.
-const MAX_TOTAL_BODY_BYTES: usize = 2 * MAX_RESPONSE_BYTES;
-
-/// The most responses, however small.
-const MAX_RESPONSES: usize = 10_000;
 
 /// The most usage records: about 10 MiB.
 const MAX_USAGE_RECORDS: usize = 50_000;
@@ -50,10 +45,11 @@ impl ResponseStore for MemoryStore {
         &'a self,
         scope: &'a CallerScope,
         response: StoredResponse,
+        items: &'a [StoredItem],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            refuse_oversized(&response)?;
-            self.responses.lock().put((scope.clone(), response.id.clone()), response);
+            refuse_oversized(&response, items)?;
+            self.responses.lock().put(scope, response, items);
             Ok(())
         })
     }
@@ -63,10 +59,15 @@ impl ResponseStore for MemoryStore {
         scope: &'a CallerScope,
         id: &'a ResponseId,
     ) -> BoxFuture<'a, Result<Option<StoredResponse>, StoreError>> {
-        Box::pin(async move {
-            let key = (scope.clone(), id.clone());
-            Ok(self.responses.lock().entries.get(&key).map(|entry| entry.response.clone()))
-        })
+        Box::pin(async move { Ok(self.responses.lock().get(scope, id)) })
+    }
+
+    fn response_items<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        ids: &'a BTreeSet<ItemId>,
+    ) -> BoxFuture<'a, Result<Vec<StoredItem>, StoreError>> {
+        Box::pin(async move { Ok(self.responses.lock().items(scope, ids)) })
     }
 
     fn delete_response<'a>(
@@ -166,69 +167,6 @@ impl Store for MemoryStore {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
-    }
-}
-
-type ResponseKey = (CallerScope, ResponseId);
-
-#[derive(Debug, Default)]
-struct ResponseTable {
-    entries: HashMap<ResponseKey, ResponseEntry>,
-    /// Keys in the order of insertion: the first is evicted first.
-    by_age: BTreeMap<u64, ResponseKey>,
-    next_age: u64,
-    body_bytes: usize,
-    warned: bool,
-}
-
-#[derive(Debug)]
-struct ResponseEntry {
-    age: u64,
-    response: StoredResponse,
-}
-
-impl ResponseTable {
-    fn put(&mut self, key: ResponseKey, response: StoredResponse) {
-        self.remove(&key);
-        let age = self.next_age;
-        self.next_age += 1;
-        self.body_bytes += response.body.len();
-        self.by_age.insert(age, key.clone());
-        self.entries.insert(key, ResponseEntry { age, response });
-        self.evict_oldest();
-    }
-
-    fn evict_oldest(&mut self) {
-        while self.body_bytes > MAX_TOTAL_BODY_BYTES || self.entries.len() > MAX_RESPONSES {
-            let Some((_, oldest)) = self.by_age.pop_first() else { return };
-            self.remove(&oldest);
-            if !self.warned {
-                self.warned = true;
-                tracing::warn!(
-                    "the memory store is full: the oldest stored responses are evicted from now on"
-                );
-            }
-        }
-    }
-
-    fn remove(&mut self, key: &ResponseKey) -> Option<StoredResponse> {
-        let ResponseEntry { age, response } = self.entries.remove(key)?;
-        self.by_age.remove(&age);
-        self.body_bytes -= response.body.len();
-        Some(response)
-    }
-
-    fn prune(&mut self, older_than: UnixMillis) -> u64 {
-        let old: Vec<ResponseKey> = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| entry.response.created_at < older_than)
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in &old {
-            self.remove(key);
-        }
-        old.len() as u64
     }
 }
 

@@ -1,5 +1,7 @@
-//! Stored responses of the Responses API: `store` writes one, `previous_response_id` reads it back.
+//! Stored responses of the Responses API: `store` writes one, `previous_response_id` reads it back, and an
+//! `item_reference` reads one of its items.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +19,15 @@ pub const RESPONSE_LIFETIME: Duration = Duration::from_hours(30 * 24);
 
 /// Stores responses, each visible only to the caller who created it.
 pub trait ResponseStore: Send + Sync {
-    /// Stores a response, replacing an earlier one of the same caller and id.
+    /// Stores a response and its items, replacing an earlier response and earlier items of the same caller and id.
     ///
-    /// When this returns, the response survives a crash of the process. A body over
-    /// [`MAX_RESPONSE_BYTES`] is refused.
+    /// When this returns, both survive a crash of the process. A body over [`MAX_RESPONSE_BYTES`], or items that are
+    /// larger together, are refused.
     fn put_response<'a>(
         &'a self,
         scope: &'a CallerScope,
         response: StoredResponse,
+        items: &'a [StoredItem],
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// The caller's response with this id. Another caller's id is not found.
@@ -34,15 +37,22 @@ pub trait ResponseStore: Send + Sync {
         id: &'a ResponseId,
     ) -> BoxFuture<'a, Result<Option<StoredResponse>, StoreError>>;
 
-    /// Deletes the caller's response with this id. Responses that continue it stay, because each contains its whole
-    /// conversation.
+    /// The caller's items with these ids, each once, in any order. Unknown ids and those of other callers are missing.
+    fn response_items<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        ids: &'a BTreeSet<ItemId>,
+    ) -> BoxFuture<'a, Result<Vec<StoredItem>, StoreError>>;
+
+    /// Deletes the caller's response with this id and its items. Responses that continue it stay, because each contains
+    /// its whole conversation.
     fn delete_response<'a>(
         &'a self,
         scope: &'a CallerScope,
         id: &'a ResponseId,
     ) -> BoxFuture<'a, Result<Deletion, StoreError>>;
 
-    /// Deletes all callers' responses created before `older_than` and returns how many.
+    /// Deletes all callers' responses created before `older_than`, with their items, and returns how many responses.
     ///
     /// Deletes in chunks, so that other writers do not wait long; a crash in between leaves the rest for the next prune.
     fn prune_responses(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>>;
@@ -63,6 +73,19 @@ pub struct StoredResponse {
     pub body: String,
 }
 
+/// An item of a stored response, which a later request may name instead of repeating it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredItem {
+    /// The id that the client knows.
+    pub id: ItemId,
+    /// The item: JSON written and read by the gateway, opaque here.
+    pub body: String,
+}
+
+/// The id of an item.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ItemId(Arc<str>);
+
 /// The id of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ResponseId(Arc<str>);
@@ -78,6 +101,18 @@ pub enum Deletion {
     Deleted,
     /// The caller has nothing with that id.
     NotFound,
+}
+
+impl ItemId {
+    /// Wraps an id.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(id.into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 impl ResponseId {
@@ -122,8 +157,8 @@ impl fmt::Display for CallerScope {
 }
 
 /// Every store checks this before it writes.
-pub(crate) fn refuse_oversized(response: &StoredResponse) -> Result<(), StoreError> {
-    let bytes = response.body.len();
+pub(crate) fn refuse_oversized(response: &StoredResponse, items: &[StoredItem]) -> Result<(), StoreError> {
+    let bytes = response.body.len().max(items.iter().map(|item| item.body.len()).sum());
     if bytes > MAX_RESPONSE_BYTES {
         return Err(StoreError::ResponseTooLarge { id: response.id.clone(), bytes });
     }

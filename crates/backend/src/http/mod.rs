@@ -64,6 +64,8 @@ struct Inner {
     turns: Address,
     /// Where input tokens are counted, for dialects that have such a path.
     count: Option<Address>,
+    /// Where conversations are compacted, for dialects that have such a path.
+    compact: Option<Address>,
     deadlines: HostDeadlines,
     retry: Retry,
     stats: Arc<UpstreamStats>,
@@ -86,12 +88,15 @@ impl Upstream {
         let proxy = ProxyUse::of(proxy, &config.base_url)
             .ok_or_else(|| AssembleError::BadProxy { upstream: config.name.to_string() })?;
         let turns = client::address(config, dialect.id(), dialect.path(), &proxy)?;
-        let count = match config.dialect {
-            "anthropic-messages" => {
-                Some(client::address(config, dialect.id(), "/messages/count_tokens", &proxy)?)
-            }
-            _ => None,
+        let optional = |path: Option<&str>| {
+            path.map(|path| client::address(config, dialect.id(), path, &proxy)).transpose()
         };
+        let (count, compact) = match config.dialect {
+            "anthropic-messages" => (Some("/messages/count_tokens"), None),
+            "openai-responses" => (Some("/responses/input_tokens"), Some("/responses/compact")),
+            _ => (None, None),
+        };
+        let (count, compact) = (optional(count)?, optional(compact)?);
         let host = Host {
             name: Arc::from(config.name.as_str()),
             access: if matches!(proxy, ProxyUse::Direct) { Access::Direct } else { Access::Proxied },
@@ -101,7 +106,8 @@ impl Upstream {
         let deadlines = config.timeouts;
         let facts = config.facts.clone();
         let pool = Pool::new(dialer, host.clone(), deadlines, Arc::clone(&stats));
-        let inner = Inner { host, dialect, facts, pool, turns, count, deadlines, retry: config.retry, stats };
+        let retry = config.retry;
+        let inner = Inner { host, dialect, facts, pool, turns, count, compact, deadlines, retry, stats };
         Ok(Self { inner: Arc::new(inner) })
     }
 }
@@ -139,6 +145,14 @@ impl Relay for Upstream {
         Box::pin(async move {
             let address = inner.count.as_ref()?;
             Some(inner.count_tokens(address, turn).await)
+        })
+    }
+
+    fn compact(&self, turn: RelayTurn) -> BoxFuture<'static, Option<Result<Answer, TurnError>>> {
+        let inner = Arc::clone(&self.inner);
+        Box::pin(async move {
+            let address = inner.compact.as_ref()?;
+            Some(inner.compact(address, turn).await)
         })
     }
 }
@@ -243,6 +257,21 @@ impl Inner {
         let count: TokenCount = serde_json::from_slice(&bytes)
             .map_err(|error| self.host.malformed_reply("a token count").caused_by(error))?;
         Ok(count.input_tokens)
+    }
+
+    async fn compact(&self, to: &Address, turn: RelayTurn) -> Result<Answer, TurnError> {
+        let prepared = prepare::relayed(self.dialect, &self.facts, turn)?;
+        let sent = self.send(to, &prepared, "application/json").await;
+        let mut response = sent.map_err(|failed| failed.error)?;
+        let bytes = response.body.collect(MAX_WHOLE_BYTES).await?;
+        let usage = self.dialect.measure(&bytes).usage;
+        Ok(Answer {
+            upstream: Arc::clone(&self.host.name),
+            losses: prepared.losses,
+            recoveries: Recoveries::default(),
+            headers: response.head.headers,
+            body: AnswerBody::Whole(WholeBody { bytes, usage }),
+        })
     }
 
     /// Sends a request and returns a successful response whose body can be read. Everything else is an error.

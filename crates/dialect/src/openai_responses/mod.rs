@@ -3,8 +3,10 @@
 mod content_read;
 mod content_write;
 mod content_write_parts;
+mod count;
 mod error;
 mod meter;
+mod references;
 mod reply_read;
 mod reply_write;
 mod request_read;
@@ -30,6 +32,9 @@ use crate::{
     ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
     WrittenRequest, error_extras,
 };
+
+pub use count::write_count;
+pub use references::{ReplyItem, item_references, reply_items, resolve_references};
 
 /// The dialect's name.
 pub const ID: DialectId = DialectId { name: "openai-responses", provider: "openai" };

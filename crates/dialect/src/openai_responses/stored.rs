@@ -45,7 +45,7 @@ fn assistant(reply: &Reply) -> Message {
 }
 
 /// Joins two conversations. Adjacent assistant messages and adjacent results merge, as when read from one request.
-fn append(messages: &mut Vec<Message>, more: Vec<Message>) {
+pub(super) fn append(messages: &mut Vec<Message>, more: Vec<Message>) {
     let mut more = more.into_iter();
     if let Some(first) = more.next() {
         match (messages.last_mut(), first) {

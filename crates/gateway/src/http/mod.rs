@@ -59,9 +59,11 @@ pub(crate) async fn answer(
 pub(crate) fn routes(worker: Arc<Worker>) -> Router {
     Router::new()
         .route("/v1/messages", any(wrong_method))
-        .route("/v1/messages/count_tokens", post(count_tokens))
+        .route("/v1/messages/count_tokens", post(count_messages))
         .route("/v1/chat/completions", any(wrong_method))
         .route("/v1/responses", any(wrong_method))
+        .route("/v1/responses/input_tokens", post(count_responses))
+        .route("/v1/responses/compact", post(compact))
         .route("/v1/responses/{id}", get(stored::show).delete(stored::delete))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::show))
@@ -73,12 +75,28 @@ pub(crate) fn routes(worker: Arc<Worker>) -> Router {
         .with_state(worker)
 }
 
-async fn count_tokens(
+async fn count_messages(
     State(worker): State<Arc<Worker>>,
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Response {
-    turn::count_tokens(worker, caller, request).await
+    turn::count_tokens(worker, Api::Messages, caller, request).await
+}
+
+async fn count_responses(
+    State(worker): State<Arc<Worker>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
+    turn::count_tokens(worker, Api::Responses, caller, request).await
+}
+
+async fn compact(
+    State(worker): State<Arc<Worker>>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
+    turn::compact(worker, caller, request).await
 }
 
 async fn healthz() -> &'static str {

@@ -1,19 +1,23 @@
-//! `POST /v1/messages/count_tokens`: counted by the host if it can, else estimated (T35).
+//! `POST /v1/messages/count_tokens` and `POST /v1/responses/input_tokens`: counted by the host if it can, else estimated
+//! (T35).
 
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue};
 use toolgate_backend::{ClientTurn, SessionSlot};
-use toolgate_dialect::anthropic_messages;
-use toolgate_model::{Delivery, ModelName, TurnError, estimate};
+use toolgate_dialect::{anthropic_messages, openai_responses};
+use toolgate_model::{Delivery, ModelName, TurnError, TurnRequest, estimate};
 use uuid::Uuid;
 
+use super::complete::complete;
 use super::head::forwarded;
 use super::reply::id_headers;
+use super::request::names_stored_parts;
 use crate::http::{Api, Caller, check_media_type, read_body, respond};
 use crate::service::Worker;
 
@@ -21,17 +25,22 @@ use crate::service::Worker;
 const COUNTED_BY: HeaderName = HeaderName::from_static("x-toolgate-count");
 
 /// Answers how many input tokens a request has.
-pub(crate) async fn count_tokens(worker: Arc<Worker>, caller: Caller, request: Request) -> Response {
+pub(crate) async fn count_tokens(
+    worker: Arc<Worker>,
+    api: Api,
+    caller: Caller,
+    request: Request,
+) -> Response {
     let id = Uuid::now_v7();
-    let mut response = match count(&worker, &caller, request, id).await {
+    let mut response = match count(&worker, api, &caller, request, id).await {
         Ok((count, counted_by)) => {
-            let mut response = Response::new(Body::from(anthropic_messages::write_count(count)));
+            let mut response = Response::new(Body::from(write(api, count)));
             let headers = response.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             headers.insert(COUNTED_BY, HeaderValue::from_static(counted_by));
             response
         }
-        Err(error) => respond(Api::Messages, &error),
+        Err(error) => respond(api, &error),
     };
     response.headers_mut().extend(id_headers(id));
     response
@@ -39,6 +48,7 @@ pub(crate) async fn count_tokens(worker: Arc<Worker>, caller: Caller, request: R
 
 async fn count(
     worker: &Worker,
+    api: Api,
     caller: &Caller,
     request: Request,
     id: Uuid,
@@ -46,11 +56,11 @@ async fn count(
     check_media_type(request.headers())?;
     let headers = forwarded(request.headers());
     let body = read_body(request.into_body(), &worker.shared.limits).await?;
-    let dialect = Api::Messages.dialect();
+    let dialect = api.dialect();
     let peek = dialect.peek_request(&body)?;
     caller.check_model(&peek.model)?;
     let route = worker.router.find(&peek.model)?;
-    let turn = ClientTurn {
+    let mut turn = ClientTurn {
         id,
         dialect,
         model: ModelName::from(&*peek.model),
@@ -61,13 +71,48 @@ async fn count(
         caller: caller.name(),
         session: SessionSlot::default(),
     };
-    match route.count_tokens(&turn).await {
-        Some(Ok(count)) => return Ok((count, "host")),
-        Some(Err(error)) => {
+    let mut missing = None;
+    if api == Api::Responses
+        && names_stored_parts(&peek)
+        && let Some(completed) = complete(worker, caller, dialect, &read(api, &body)?).await?
+    {
+        missing = completed.missing;
+        turn.request = Some(Arc::new(completed.request));
+        turn.body = turn.body.filter(|_| completed.is_in_body);
+    }
+    if let Some(missing) = &missing
+        && !caller.is_only_tenant()
+    {
+        return Err(missing.clone());
+    }
+    match (route.count_tokens(&turn).await, missing) {
+        (Some(Ok(count)), _) => return Ok((count, "host")),
+        (Some(Err(error)), Some(_)) => return Err(error),
+        (None, Some(missing)) => return Err(missing),
+        (Some(Err(error)), None) => {
             tracing::warn!(%id, %error, "the host did not count the tokens; they are estimated");
         }
-        None => {}
+        (None, None) => {}
     }
-    let request = anthropic_messages::read_count_request(&body)?.value;
+    let request = match turn.request {
+        Some(request) => request,
+        None => Arc::new(read(api, &body)?),
+    };
     Ok((estimate::input_tokens(&request), "estimate"))
+}
+
+/// Reads a request that is counted and not answered.
+fn read(api: Api, body: &Bytes) -> Result<TurnRequest, TurnError> {
+    let read = match api {
+        Api::Messages => anthropic_messages::read_count_request(body)?,
+        Api::Chat | Api::Responses => api.dialect().read_unpaired(body)?,
+    };
+    Ok(read.value)
+}
+
+fn write(api: Api, count: u64) -> Vec<u8> {
+    match api {
+        Api::Messages | Api::Chat => anthropic_messages::write_count(count),
+        Api::Responses => openai_responses::write_count(count),
+    }
 }

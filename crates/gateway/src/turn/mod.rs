@@ -8,15 +8,19 @@
 //!  record.rs   after the last byte: log line, usage record, metrics
 //! ```
 //!
-//! `stored_reply.rs` keeps replies that a later request may continue; `count.rs` is `count_tokens`, which is no turn.
+//! `stored_reply.rs` keeps replies that a later request may continue, `stored_item.rs` their items, and `complete.rs` adds
+//! them to a request that names them. `count.rs` and `compact.rs` are endpoints beside turns.
 
 mod answer;
+mod compact;
+mod complete;
 mod count;
 mod head;
 mod record;
 mod reply;
 mod request;
 mod samples;
+mod stored_item;
 mod stored_reply;
 mod stream;
 mod whole;
@@ -31,6 +35,7 @@ use self::record::TurnRecord;
 use self::request::route;
 use crate::service::Worker;
 
+pub(crate) use self::compact::compact;
 pub(crate) use self::count::count_tokens;
 pub(crate) use self::head::TurnHead;
 pub(crate) use self::reply::{ID_NAMES, TurnBody, TurnReply};

@@ -7,12 +7,13 @@ use futures_util::future::BoxFuture;
 use toolgate_backend::{ClientTurn, Route, SessionSlot};
 use toolgate_dialect::{Peek, ReplyContext};
 use toolgate_model::{
-    Delivery, ModelName, ReplyId, Retention, TurnError, TurnRequest, Usage, UsageReport, estimate,
+    Delivery, ModelName, Retention, Translated, TurnError, TurnRequest, Usage, UsageReport, estimate,
 };
 
+use super::complete::{Completed, complete};
 use super::head::TurnHead;
 use super::record::TurnRecord;
-use super::stored_reply::{self, RelayedReply, ReplyKeeper};
+use super::stored_reply::{RelayedReply, ReplyKeeper};
 use crate::http::{Api, Caller};
 use crate::service::Worker;
 
@@ -89,43 +90,68 @@ pub(super) async fn route(
     record.set_model(&peek.model);
     head.caller.check_model(&peek.model)?;
     let route = worker.router.find(&peek.model)?;
-    if !uses_stored_replies(head.api, &peek) && route.speaks_only(dialect.id()) {
-        let delivery = if peek.stream { Delivery::Stream(UsageReport::Default) } else { Delivery::Whole };
-        let turn = ClientTurn {
-            id: record.id(),
-            dialect,
-            model: ModelName::from(&*peek.model),
-            delivery,
-            request: None,
-            body: Some(body.clone()),
-            headers: head.headers,
-            caller: head.caller.name(),
-            session: SessionSlot::default(),
-        };
-        let now_seconds = record.at_seconds();
-        return Ok(RoutedTurn { api: head.api, turn, route, shown: None, now_seconds, keeper: None });
+    let relays = route.speaks_only(dialect.id());
+    if relays && !uses_stored_replies(head.api, &peek) {
+        return Ok(relayed(head, &body, &peek, route, record));
     }
     let caller = head.caller.clone();
-    let mut routed = parse(head, body, route, record)?;
-    if let Some(previous) = routed.request().previous.clone() {
-        recall(worker, &caller, &previous, &mut routed).await?;
+    let read = match dialect.read_unpaired(&body) {
+        Ok(read) => read,
+        // Never refused for a quirk that its host would take. What other callers stored at the host stays hidden.
+        Err(error) if relays && (caller.is_only_tenant() || !names_stored_parts(&peek)) => {
+            tracing::warn!(%error, "a request cannot be parsed; it is relayed as it is, and its response is not stored");
+            return Ok(relayed(head, &body, &peek, route, record));
+        }
+        Err(error) => return Err(error),
+    };
+    let mut routed = parse(head, body, read, route, record)?;
+    if routed.api == Api::Responses {
+        add_stored_parts(worker, &caller, &mut routed, record).await?;
     }
     Ok(routed)
 }
 
-/// True if the reply is stored, or a stored one is continued: both need the parsed request.
+/// The turn of a request that every target takes as it is.
+fn relayed(
+    head: TurnHead,
+    body: &Bytes,
+    peek: &Peek<'_>,
+    route: Arc<Route>,
+    record: &TurnRecord,
+) -> RoutedTurn {
+    let delivery = if peek.stream { Delivery::Stream(UsageReport::Default) } else { Delivery::Whole };
+    let turn = ClientTurn {
+        id: record.id(),
+        dialect: head.api.dialect(),
+        model: ModelName::from(&*peek.model),
+        delivery,
+        request: None,
+        body: Some(body.clone()),
+        headers: head.headers,
+        caller: head.caller.name(),
+        session: SessionSlot::default(),
+    };
+    RoutedTurn { api: head.api, turn, route, shown: None, now_seconds: record.at_seconds(), keeper: None }
+}
+
+/// True if the reply is stored, or the request continues or refers to stored ones: all need the parsed request.
 fn uses_stored_replies(api: Api, peek: &Peek<'_>) -> bool {
-    api == Api::Responses && (peek.store != Some(false) || peek.continues_reply)
+    api == Api::Responses && (peek.store != Some(false) || names_stored_parts(peek))
+}
+
+/// True if a part of the conversation is only named by its id.
+pub(super) fn names_stored_parts(peek: &Peek<'_>) -> bool {
+    peek.continues_reply || peek.has_references
 }
 
 fn parse(
     head: TurnHead,
     body: Bytes,
+    mut read: Translated<TurnRequest>,
     route: Arc<Route>,
     record: &mut TurnRecord,
 ) -> Result<RoutedTurn, TurnError> {
     let dialect = head.api.dialect();
-    let mut read = dialect.read_unpaired(&body)?;
     let keeps_sessions = route.keeps_sessions();
     // A client that names a session may leave out earlier messages. Only the back end that has them can tell which
     // results have no call.
@@ -153,26 +179,33 @@ fn parse(
     Ok(RoutedTurn { api: head.api, turn, route, shown: Some(request), now_seconds, keeper })
 }
 
-/// Puts the conversation in front of a request that continues a stored reply by its id.
-async fn recall(
+/// Adds the parts of the conversation that the request only names.
+async fn add_stored_parts(
     worker: &Worker,
     caller: &Caller,
-    previous: &ReplyId,
     routed: &mut RoutedTurn,
+    record: &mut TurnRecord,
 ) -> Result<(), TurnError> {
     let dialect = routed.turn.dialect;
-    if let Some(stored) = stored_reply::find(worker, caller, previous).await? {
-        let mut request = TurnRequest::clone(&*routed.turn.request()?);
-        dialect.recall(&mut request, &stored.conversation)?;
-        routed.turn.request = Some(Arc::new(request));
-        routed.turn.body = None;
+    let Some(completed) = complete(worker, caller, dialect, &*routed.turn.request()?).await? else {
         return Ok(());
+    };
+    let Completed { mut request, is_in_body, missing } = completed;
+    if let Some(missing) = missing {
+        // A host of the same dialect may have stored it. The host does not know our callers, so callers that must be
+        // kept apart may only name what we stored for them.
+        let route = routed.route.speaking(dialect.id()).filter(|_| caller.is_only_tenant());
+        routed.route = route.ok_or(missing)?;
+        // Without the earlier messages the reply could not be continued from here.
+        routed.keeper = None;
     }
-    // A host of the same dialect may have stored it. The host does not know our callers, so callers that must be kept
-    // apart may only continue what we stored for them.
-    let route = routed.route.speaking(dialect.id()).filter(|_| caller.is_only_tenant());
-    routed.route = route.ok_or_else(|| stored_reply::no_such_response(previous.as_str()))?;
-    // Without the earlier conversation the reply could not be continued from here.
-    routed.keeper = None;
+    // Results find their calls only now. In a session that the client names, the back end has further calls.
+    if routed.turn.session.named().is_none() {
+        record.add_losses(dialect.pair(&mut request)?);
+    }
+    routed.turn.request = Some(Arc::new(request));
+    if !is_in_body {
+        routed.turn.body = None;
+    }
     Ok(())
 }

@@ -8,6 +8,7 @@ use toolgate_dialect::{ClientDialect, ReplyContext};
 use toolgate_model::{ErrorKind, ReplyId, StopReason, TurnError, TurnRequest};
 use toolgate_state::{ResponseId, StoreError, StoredResponse};
 
+use super::stored_item::{self, IdIssuer};
 use crate::http::Caller;
 use crate::service::Worker;
 
@@ -77,7 +78,7 @@ impl ReplyKeeper {
         if matches!(reply.finish.stop, StopReason::Other(_)) {
             return;
         }
-        let complete = CompleteReply { reply, context, written: Some(body) };
+        let complete = CompleteReply { reply, context, written: Some(body), ids: IdIssuer::Host };
         self.keep(worker, dialect, request, complete).await;
     }
 
@@ -89,9 +90,10 @@ impl ReplyKeeper {
         request: Arc<TurnRequest>,
         complete: CompleteReply,
     ) {
-        let CompleteReply { reply, context, written } = complete;
+        let CompleteReply { reply, context, written, ids } = complete;
         let Some(conversation) = dialect.remember(&request, &reply) else { return };
         let written = written.unwrap_or_else(|| dialect.write_reply(&reply, &context).value);
+        let items = stored_item::of_reply(&reply, &written, ids);
         let body = String::from_utf8(written)
             .map_err(|error| error.to_string())
             .and_then(|text| RawValue::from_string(text).map_err(|error| error.to_string()))
@@ -114,7 +116,7 @@ impl ReplyKeeper {
             model: context.request.model.as_str().to_owned(),
             body,
         };
-        if let Err(error) = worker.shared.store.put_response(self.caller.scope(), stored).await {
+        if let Err(error) = worker.shared.store.put_response(self.caller.scope(), stored, &items).await {
             tracing::error!(%error, "storing a response failed: it cannot be continued by its id");
         }
     }
@@ -126,6 +128,8 @@ pub(super) struct CompleteReply {
     pub(super) context: ReplyContext,
     /// The reply in the client's dialect, if it was written already.
     pub(super) written: Option<Vec<u8>>,
+    /// Who issued the ids in it.
+    pub(super) ids: IdIssuer,
 }
 
 /// A complete reply as its host wrote it, in the client's dialect.

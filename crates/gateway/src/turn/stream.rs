@@ -10,16 +10,18 @@ use futures_util::future::BoxFuture;
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use toolgate_backend::{AnswerBody, Batch, EventStream, RelayStream};
-use toolgate_dialect::ReplyWriter;
+use toolgate_dialect::frame::SseDecoder;
+use toolgate_dialect::{ReplyWriter, registry};
 use toolgate_model::reply::Fold;
 use toolgate_model::stop_reason::StopReasonNormalizer;
-use toolgate_model::{ErrorKind, ReplyId, TurnError, TurnEvent};
+use toolgate_model::{DialectId, ErrorKind, ReplyId, TurnError, TurnEvent};
 
 use super::answer::Start;
 use super::going_away;
 use super::record::TurnRecord;
 use super::reply::unsupported_extras;
 use super::request::RoutedTurn;
+use super::stored_item::IdIssuer;
 use super::stored_reply::CompleteReply;
 use crate::service::Worker;
 
@@ -199,27 +201,35 @@ impl StreamBody {
                 | TurnEvent::BlockDelta(_)
                 | TurnEvent::BlockFinished(_) => {}
             }
+            let is_last = matches!(event, TurnEvent::Finished(_));
             self.remember(&event);
-            let writer = writer(&mut self.writer, &self.routed);
-            writer.event(event, &mut self.out);
+            let begin = self.out.len();
+            writer(&mut self.writer, &self.routed).event(event, &mut self.out);
+            if is_last {
+                self.keep(begin);
+            }
         }
     }
 
-    /// Adds the event to the reply that is to be stored; the last one starts storing it.
+    /// Adds the event to the reply that is to be stored.
     fn remember(&mut self, event: &TurnEvent) {
-        let Some(mut fold) = self.fold.take() else { return };
+        let Some(fold) = &mut self.fold else { return };
         if let Err(error) = fold.event(event.clone()) {
             tracing::error!(%error, id = %self.routed.turn.id, "a reply is not stored: its events are out of order");
-            return;
+            self.fold = None;
         }
-        if !matches!(event, TurnEvent::Finished(_)) {
-            self.fold = Some(fold);
-            return;
-        }
+    }
+
+    /// Starts storing the reply, with the ids in its last frames, which begin here in the output.
+    fn keep(&mut self, last_frames: usize) {
+        let Some(fold) = self.fold.take() else { return };
         let (Ok(reply), Some(keeper)) = (fold.end(), self.routed.keeper.take()) else { return };
-        let complete = CompleteReply { reply, context: self.routed.context(), written: None };
+        let dialect = self.routed.turn.dialect;
+        let written = repeated_reply(dialect.id(), &self.out[last_frames..]);
+        let context = self.routed.context();
+        let complete = CompleteReply { reply, context, written, ids: IdIssuer::Gateway };
         let (worker, request) = (Arc::clone(&self.worker), self.routed.request());
-        self.keeping = Some(Box::pin(keeper.keep(worker, self.routed.turn.dialect, request, complete)));
+        self.keeping = Some(Box::pin(keeper.keep(worker, dialect, request, complete)));
     }
 
     fn end_events(&mut self) {
@@ -297,6 +307,17 @@ impl Drop for StreamBody {
     fn drop(&mut self) {
         self.read_meter();
     }
+}
+
+/// The whole reply in the last frames of a stream, in dialects that repeat it there.
+fn repeated_reply(dialect: DialectId, frames: &[u8]) -> Option<Vec<u8>> {
+    let mut meter = registry::find(dialect.name)?.upstream.meter();
+    let mut decoder = SseDecoder::new(frames.len());
+    decoder.push(frames);
+    while let Ok(Some(frame)) = decoder.next_frame() {
+        meter.frame(frame);
+    }
+    meter.reading().repeated.map(|reply| reply.as_bytes().to_vec())
 }
 
 fn writer<'a>(made: &'a mut Option<Box<dyn ReplyWriter>>, routed: &RoutedTurn) -> &'a mut dyn ReplyWriter {

@@ -11,6 +11,7 @@ use toolgate_model::{Losses, Reply, ReplyId, TurnError};
 
 use super::record::TurnRecord;
 use super::request::RoutedTurn;
+use super::stored_item::IdIssuer;
 use super::stored_reply::CompleteReply;
 use crate::service::Worker;
 
@@ -34,7 +35,8 @@ pub(super) async fn collect(
     let written = dialect.write_reply(&reply, &context);
     record.add_losses(written.losses);
     if let Some(keeper) = routed.keeper {
-        let complete = CompleteReply { reply, context, written: Some(written.value.clone()) };
+        let complete =
+            CompleteReply { reply, context, written: Some(written.value.clone()), ids: IdIssuer::Gateway };
         keeper.keep(Arc::clone(worker), dialect, request, complete).await;
     }
     Ok(written.value.into())

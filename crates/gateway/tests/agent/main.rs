@@ -46,6 +46,8 @@ mod preopening;
 #[cfg(test)]
 mod records;
 #[cfg(test)]
+mod references;
+#[cfg(test)]
 mod resuming;
 #[cfg(test)]
 mod rewording;

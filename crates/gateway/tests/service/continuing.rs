@@ -10,12 +10,11 @@ use crate::gate::{Answer, Gate, backends, config, error_message};
 use crate::hosts::HOSTS;
 use crate::replies;
 
-/// The id of a streamed response, from its last event.
-fn id_in(stream: &str) -> String {
+/// The last event of a streamed response, which repeats the response.
+pub(crate) fn last_event(stream: &str) -> Value {
     let data = stream.lines().filter_map(|line| line.strip_prefix("data: "));
-    let events = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
-    let last = events.rev().find(|event| event["type"] == "response.completed").expect("it completes");
-    last["response"]["id"].as_str().expect("an id").to_owned()
+    let mut events = data.filter_map(|data| serde_json::from_str::<Value>(data).ok()).rev();
+    events.find(|event| event["type"] == "response.completed").expect("it completes")
 }
 
 #[tokio::test]
@@ -30,7 +29,7 @@ async fn a_response_is_continued_whole_and_streamed() {
     let second =
         json!({ "model": "claude", "input": "two", "stream": true, "previous_response_id": first["id"] });
     let stream = gate.post("/v1/responses", &second).await.text().await;
-    let third = json!({ "model": "claude", "input": "three", "previous_response_id": id_in(&stream) });
+    let third = json!({ "model": "claude", "input": "three", "previous_response_id": last_event(&stream)["response"]["id"] });
     assert_eq!(gate.post("/v1/responses", &third).await.status(), 200);
 
     let sent = upstream.requests().pop().expect("three requests").json();
@@ -48,7 +47,7 @@ async fn a_response_is_continued_whole_and_streamed() {
 }
 
 /// A gateway for two callers, `alice` and `bob`, whose keys are their names.
-fn gate_for_two(upstream: &ScriptedUpstream) -> Gate {
+pub(crate) fn gate_for_two(upstream: &ScriptedUpstream) -> Gate {
     use sha2::{Digest, Sha256};
     let mut config = config();
     let key = |name: &str| Key {
@@ -60,7 +59,7 @@ fn gate_for_two(upstream: &ScriptedUpstream) -> Gate {
     Gate::start(&config, backends(upstream))
 }
 
-async fn ask_as(name: &str, gate: &Gate, body: &Value) -> Answer {
+pub(crate) async fn ask_as(name: &str, gate: &Gate, body: &Value) -> Answer {
     let headers = [("content-type", "application/json"), ("x-api-key", name)];
     gate.send(Method::POST, "/v1/responses", &headers, body.to_string()).await
 }

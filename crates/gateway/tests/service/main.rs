@@ -31,9 +31,13 @@ mod prompting_hosts;
 #[cfg(test)]
 mod prompting_side_requests;
 #[cfg(test)]
+mod references;
+#[cfg(test)]
 mod relaying;
 #[cfg(test)]
 mod replies;
+#[cfg(test)]
+mod responses_endpoints;
 #[cfg(test)]
 mod text_host;
 #[cfg(test)]

@@ -3,40 +3,11 @@
 use super::records::{MAX_TOTAL_RECORD_BYTES, MAX_TURN_RECORDS, RecordTable};
 use super::*;
 use crate::MAX_RECORD_BYTES;
-use crate::conformance::{record, response, turn_record};
-
-fn keys(responses: &ResponseTable) -> Vec<&str> {
-    responses.by_age.values().map(|(_, id)| id.as_str()).collect()
-}
+use crate::conformance::{record, turn_record};
 
 #[tokio::test]
 async fn the_conformance_suite_passes() {
     crate::conformance::run(|| async { Ok(std::sync::Arc::new(MemoryStore::new()) as _) }).await.unwrap();
-}
-
-#[test]
-fn the_oldest_responses_are_evicted_when_their_bytes_exceed_the_limit() {
-    let mut responses = ResponseTable::default();
-    let scope = CallerScope::new("alice");
-    for id in ["first", "second", "third"] {
-        let mut large = response(id, 0);
-        large.body = "x".repeat(MAX_RESPONSE_BYTES);
-        responses.put((scope.clone(), ResponseId::new(id)), large);
-    }
-    assert_eq!(keys(&responses), ["second", "third"]);
-    assert_eq!(responses.body_bytes, MAX_TOTAL_BODY_BYTES);
-}
-
-#[test]
-fn the_oldest_responses_are_evicted_when_there_are_too_many() {
-    let mut responses = ResponseTable::default();
-    let scope = CallerScope::new("alice");
-    for number in 0..=MAX_RESPONSES {
-        let id = number.to_string();
-        responses.put((scope.clone(), ResponseId::new(id.as_str())), response(&id, 0));
-    }
-    assert_eq!(responses.entries.len(), MAX_RESPONSES);
-    assert_eq!(keys(&responses)[0], "1");
 }
 
 #[test]

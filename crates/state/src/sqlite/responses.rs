@@ -1,12 +1,17 @@
 //! Stored responses, in SQL that Postgres accepts as well.
 
+use std::collections::BTreeSet;
+
 use futures_util::future::BoxFuture;
-use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
+use sqlx::{Connection, Row, SqliteConnection};
 
 use super::{ROWS_PER_PRUNE, SqliteStore};
 use crate::response::refuse_oversized;
-use crate::{CallerScope, Deletion, ResponseId, ResponseStore, StoreError, StoredResponse, UnixMillis};
+use crate::{
+    CallerScope, Deletion, ItemId, ResponseId, ResponseStore, StoreError, StoredItem, StoredResponse,
+    UnixMillis,
+};
 
 const PUT: &str = "
     INSERT INTO responses (caller, id, previous_id, created_at_ms, model, body)
@@ -17,35 +22,48 @@ const PUT: &str = "
         model = excluded.model,
         body = excluded.body";
 
+const PUT_ITEM: &str = "
+    INSERT INTO response_items (caller, id, response_id, created_at_ms, body)
+    VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (caller, id) DO UPDATE SET
+        response_id = excluded.response_id,
+        created_at_ms = excluded.created_at_ms,
+        body = excluded.body";
+
 const FIND: &str = "
     SELECT id, previous_id, created_at_ms, model, body FROM responses WHERE caller = $1 AND id = $2";
 
+const FIND_ITEM: &str = "SELECT body FROM response_items WHERE caller = $1 AND id = $2";
+
 const DELETE: &str = "DELETE FROM responses WHERE caller = $1 AND id = $2";
+
+const DELETE_ITEMS: &str = "DELETE FROM response_items WHERE caller = $1 AND response_id = $2";
 
 const PRUNE: &str = "
     DELETE FROM responses WHERE (caller, id) IN
         (SELECT caller, id FROM responses WHERE created_at_ms < $1 LIMIT $2)";
+
+const PRUNE_ITEMS: &str = "
+    DELETE FROM response_items WHERE (caller, id) IN
+        (SELECT caller, id FROM response_items WHERE created_at_ms < $1 LIMIT $2)";
+
+const WRITING: &str = "storing a response";
+const READING: &str = "reading a stored response";
+const DELETING: &str = "deleting a stored response";
+const PRUNING: &str = "pruning old responses";
 
 impl ResponseStore for SqliteStore {
     fn put_response<'a>(
         &'a self,
         scope: &'a CallerScope,
         response: StoredResponse,
+        items: &'a [StoredItem],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            refuse_oversized(&response)?;
-            let StoredResponse { id, previous, created_at, model, body } = response;
-            sqlx::query(PUT)
-                .bind(scope.as_str())
-                .bind(id.as_str())
-                .bind(previous.as_ref().map(ResponseId::as_str))
-                .bind(created_at.0)
-                .bind(model)
-                .bind(body)
-                .execute(&self.writes)
-                .await
-                .map_err(self.failed("storing a response"))?;
-            Ok(())
+            refuse_oversized(&response, items)?;
+            let mut connection = self.writes.acquire().await.map_err(self.failed(WRITING))?;
+            let outcome = put(&mut connection, scope, &response, items).await;
+            self.release(connection, outcome).map_err(self.failed(WRITING))
         })
     }
 
@@ -60,8 +78,24 @@ impl ResponseStore for SqliteStore {
                 .bind(id.as_str())
                 .fetch_optional(&self.reads)
                 .await
-                .map_err(self.failed("reading a stored response"))?;
-            row.as_ref().map(read_row).transpose().map_err(self.failed("reading a stored response"))
+                .map_err(self.failed(READING))?;
+            row.as_ref().map(read_row).transpose().map_err(self.failed(READING))
+        })
+    }
+
+    fn response_items<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        ids: &'a BTreeSet<ItemId>,
+    ) -> BoxFuture<'a, Result<Vec<StoredItem>, StoreError>> {
+        Box::pin(async move {
+            let mut items = Vec::new();
+            for id in ids {
+                let found = sqlx::query_scalar(FIND_ITEM).bind(scope.as_str()).bind(id.as_str());
+                let body = found.fetch_optional(&self.reads).await.map_err(self.failed(READING))?;
+                items.extend(body.map(|body| StoredItem { id: id.clone(), body }));
+            }
+            Ok(items)
         })
     }
 
@@ -71,21 +105,17 @@ impl ResponseStore for SqliteStore {
         id: &'a ResponseId,
     ) -> BoxFuture<'a, Result<Deletion, StoreError>> {
         Box::pin(async move {
-            let done = sqlx::query(DELETE)
-                .bind(scope.as_str())
-                .bind(id.as_str())
-                .execute(&self.writes)
-                .await
-                .map_err(self.failed("deleting a stored response"))?;
-            match done.rows_affected() {
-                0 => Ok(Deletion::NotFound),
-                _ => Ok(Deletion::Deleted),
-            }
+            let mut connection = self.writes.acquire().await.map_err(self.failed(DELETING))?;
+            let outcome = delete(&mut connection, scope, id).await;
+            self.release(connection, outcome).map_err(self.failed(DELETING))
         })
     }
 
     fn prune_responses(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(self.prune(PRUNE, older_than, "pruning old responses"))
+        Box::pin(async move {
+            self.prune(PRUNE_ITEMS, older_than, PRUNING).await?;
+            self.prune(PRUNE, older_than, PRUNING).await
+        })
     }
 }
 
@@ -111,6 +141,59 @@ impl SqliteStore {
             }
         }
     }
+}
+
+async fn put(
+    connection: &mut SqliteConnection,
+    scope: &CallerScope,
+    response: &StoredResponse,
+    items: &[StoredItem],
+) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    sqlx::query(PUT)
+        .bind(scope.as_str())
+        .bind(response.id.as_str())
+        .bind(response.previous.as_ref().map(ResponseId::as_str))
+        .bind(response.created_at.0)
+        .bind(response.model.as_str())
+        .bind(response.body.as_str())
+        .execute(&mut *transaction)
+        .await?;
+    delete_items(&mut transaction, scope, &response.id).await?;
+    for item in items {
+        sqlx::query(PUT_ITEM)
+            .bind(scope.as_str())
+            .bind(item.id.as_str())
+            .bind(response.id.as_str())
+            .bind(response.created_at.0)
+            .bind(item.body.as_str())
+            .execute(&mut *transaction)
+            .await?;
+    }
+    transaction.commit().await
+}
+
+async fn delete(
+    connection: &mut SqliteConnection,
+    scope: &CallerScope,
+    id: &ResponseId,
+) -> Result<Deletion, sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    delete_items(&mut transaction, scope, id).await?;
+    let done = sqlx::query(DELETE).bind(scope.as_str()).bind(id.as_str()).execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    match done.rows_affected() {
+        0 => Ok(Deletion::NotFound),
+        _ => Ok(Deletion::Deleted),
+    }
+}
+
+async fn delete_items(
+    connection: &mut SqliteConnection,
+    scope: &CallerScope,
+    id: &ResponseId,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(DELETE_ITEMS).bind(scope.as_str()).bind(id.as_str()).execute(connection).await.map(drop)
 }
 
 fn read_row(row: &SqliteRow) -> Result<StoredResponse, sqlx::Error> {

@@ -28,6 +28,7 @@ pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
         migration(2, "turn records", include_str!("../../migrations/0002_turn_records.sql")),
         migration(3, "usage kinds", include_str!("../../migrations/0003_usage_kinds.sql")),
         migration(4, "plain usage records", include_str!("../../migrations/0004_plain_usage_records.sql")),
+        migration(5, "response items", include_str!("../../migrations/0005_response_items.sql")),
     ])
 });
 

@@ -63,7 +63,7 @@ async fn the_conformance_suite_passes_in_memory() {
 async fn data_survives_closing_and_reopening() {
     let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1), &[]).await.unwrap();
     store.record_usage(&[record(1, 1)]).await.unwrap();
     let sums = store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap();
     store.close().await;
@@ -79,7 +79,7 @@ async fn acknowledged_writes_survive_a_crash() {
     // A copy of the open files is what a killed process would leave behind.
     let (folder, copy) = (TestFolder::new(), TestFolder::new());
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1), &[]).await.unwrap();
     for entry in fs::read_dir(folder.0.path()).unwrap() {
         let path = entry.unwrap().path();
         fs::copy(&path, copy.0.path().join(path.file_name().unwrap())).unwrap();
@@ -98,7 +98,7 @@ async fn two_stores_can_open_and_write_one_file() {
     let writes = (0..60_u8).map(|number| {
         let store = &handles[usize::from(number % 2)];
         async move {
-            store.put_response(&alice(), response(&format!("resp_{number}"), 1)).await?;
+            store.put_response(&alice(), response(&format!("resp_{number}"), 1), &[]).await?;
             store.record_usage(&[record(number.into(), 1)]).await
         }
     });
@@ -141,7 +141,7 @@ async fn a_read_sees_every_completed_write() {
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     for number in 0..50 {
         let id = format!("resp_{number}");
-        store.put_response(&alice(), response(&id, 1)).await.unwrap();
+        store.put_response(&alice(), response(&id, 1), &[]).await.unwrap();
         let stored = store.response(&alice(), &ResponseId::new(id.as_str())).await.unwrap();
         assert_eq!(stored, Some(response(&id, 1)));
     }
@@ -156,7 +156,7 @@ async fn new_files_and_folders_are_accessible_by_the_owner_only() {
     let folder = TestFolder::new();
     let path = folder.0.path().join("new/deep/toolgate.db");
     let store = SqliteStore::at(&path).await.unwrap();
-    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1), &[]).await.unwrap();
     assert_eq!(mode(&folder.0.path().join("new")), 0o700);
     assert_eq!(mode(&folder.0.path().join("new/deep")), 0o700);
     assert_eq!(mode(&path), 0o600);
@@ -209,7 +209,7 @@ async fn a_newer_schema_is_refused() {
     .unwrap();
 
     let error = open_error(&folder.file()).await;
-    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 4, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 5, .. }), "{error:?}");
     assert!(error.to_string().contains("install a newer toolgate"), "{error}");
 }
 
@@ -251,7 +251,7 @@ async fn a_damaged_file_is_reported_as_damaged() {
     let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     for number in 0..200 {
-        store.put_response(&alice(), response(&format!("resp_{number}"), number)).await.unwrap();
+        store.put_response(&alice(), response(&format!("resp_{number}"), number), &[]).await.unwrap();
     }
     store.close().await;
     // Overwrite every page but the first, which contains the schema.
@@ -274,10 +274,10 @@ async fn a_full_disk_is_an_error_that_loses_no_data_and_is_temporary() {
     store.close().await;
     let options = connection_options().filename(folder.file()).pragma("max_page_count", "64");
     let store = SqliteStore::connect(options, Medium::File, "a small disk".to_owned()).await.unwrap();
-    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1), &[]).await.unwrap();
 
     let large = StoredResponse { body: "x".repeat(1 << 20), ..response("large", 1) };
-    let error = store.put_response(&alice(), large.clone()).await.unwrap_err();
+    let error = store.put_response(&alice(), large.clone(), &[]).await.unwrap_err();
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
@@ -324,7 +324,7 @@ async fn transactions_work_after_sqlite_rolled_one_back_by_itself() {
 async fn a_database_that_stays_locked_is_reported_as_busy() {
     let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1), &[]).await.unwrap();
     let mut other = plain_connection(&folder.file()).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
 
@@ -334,7 +334,7 @@ async fn a_database_that_stays_locked_is_reported_as_busy() {
     // Reads do not wait for the write lock.
     assert!(store.response(&alice(), &ResponseId::new("resp_1")).await.unwrap().is_some());
     lock.rollback().await.unwrap();
-    store.put_response(&alice(), response("resp_2", 1)).await.unwrap();
+    store.put_response(&alice(), response("resp_2", 1), &[]).await.unwrap();
 }
 
 #[tokio::test]
@@ -352,7 +352,7 @@ async fn a_path_that_cannot_be_created_is_named() {
 async fn a_closed_store_returns_errors() {
     let store = SqliteStore::in_memory().await.unwrap();
     store.close().await;
-    let error = store.put_response(&alice(), response("resp_1", 1)).await.unwrap_err();
+    let error = store.put_response(&alice(), response("resp_1", 1), &[]).await.unwrap_err();
     assert!(matches!(error, StoreError::Failed { operation: "storing a response", .. }), "{error:?}");
 }
 
@@ -377,7 +377,7 @@ async fn check_writable_fails_for_a_read_only_and_for_a_closed_store() {
 async fn check_writable_changes_nothing() {
     let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
-    store.put_response(&alice(), response("resp_1", 1)).await.unwrap();
+    store.put_response(&alice(), response("resp_1", 1), &[]).await.unwrap();
     for _ in 0..3 {
         store.check_writable().await.unwrap();
     }
@@ -391,10 +391,10 @@ async fn the_write_ahead_file_shrinks_after_a_large_write() {
     let folder = TestFolder::new();
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     let large = StoredResponse { body: "x".repeat(MAX_RESPONSE_BYTES), ..response("large", 1) };
-    store.put_response(&alice(), large).await.unwrap();
+    store.put_response(&alice(), large, &[]).await.unwrap();
     // The file is truncated when writing restarts at its beginning, which the second write after this one does.
     for number in 0..3 {
-        store.put_response(&alice(), response(&format!("resp_{number}"), 1)).await.unwrap();
+        store.put_response(&alice(), response(&format!("resp_{number}"), 1), &[]).await.unwrap();
     }
     let bytes = fs::metadata(folder.file().with_extension("db-wal")).unwrap().len();
     assert!(bytes <= MAX_WAL_BYTES.parse().unwrap(), "{bytes}");

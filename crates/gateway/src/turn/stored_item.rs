@@ -1,0 +1,90 @@
+//! Items of stored replies. A request may name one by its id instead of repeating it.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolgate_dialect::openai_responses;
+use toolgate_model::{ErrorKind, Reply, TurnError};
+use toolgate_state::{ItemId, StoredItem};
+
+use super::complete::Completed;
+use super::stored_reply::store_failed;
+use crate::http::Caller;
+use crate::service::Worker;
+
+/// The status of OpenAI's own answer to an unknown id.
+const NOT_FOUND: u16 = 404;
+
+/// Who issued the id of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum IdIssuer {
+    /// The host, whose reply was relayed: it knows the item.
+    Host,
+    /// The gateway: no host knows the item.
+    Gateway,
+}
+
+/// What the store holds for one item.
+#[derive(Serialize, Deserialize)]
+struct ItemBody {
+    id_issuer: IdIssuer,
+    item: Box<RawValue>,
+}
+
+/// The items of a reply, for the store.
+pub(super) fn of_reply(reply: &Reply, written: &[u8], id_issuer: IdIssuer) -> Vec<StoredItem> {
+    let items = openai_responses::reply_items(reply, written).into_iter();
+    let stored = items.filter_map(|item| {
+        let body = ItemBody { id_issuer, item: RawValue::from_string(item.json).ok()? };
+        Some(StoredItem { id: ItemId::new(item.id), body: serde_json::to_string(&body).ok()? })
+    });
+    stored.collect()
+}
+
+/// Puts the stored items in place of the references to them.
+pub(super) async fn resolve(
+    worker: &Worker,
+    caller: &Caller,
+    completed: &mut Completed,
+) -> Result<(), TurnError> {
+    let named = openai_responses::item_references(&completed.request);
+    let ids = named.iter().map(|id| ItemId::new(*id)).collect();
+    let stored = worker.shared.store.response_items(caller.scope(), &ids).await.map_err(store_failed)?;
+    let found = stored.iter().map(|item| Ok((item.id.as_str(), read(item)?)));
+    let found: HashMap<&str, ItemBody> = found.collect::<Result<_, TurnError>>()?;
+    if let Some(unknown) = named.iter().find(|id| !found.contains_key(*id)) {
+        completed.missing = Some(no_such_item(unknown));
+    }
+    let items = found.iter().map(|(id, body)| (*id, body.item.get())).collect();
+    openai_responses::resolve_references(&mut completed.request, &items)?;
+    // The host that issued an id has the item, and gets the client's bytes.
+    completed.is_in_body = found.values().all(|body| body.id_issuer == IdIssuer::Host);
+    Ok(())
+}
+
+fn read(item: &StoredItem) -> Result<ItemBody, TurnError> {
+    serde_json::from_str(&item.body).map_err(|error| {
+        TurnError::new(
+            ErrorKind::Internal,
+            "reading a stored item: it is damaged; send the item itself instead of a reference to it",
+        )
+        .caused_by(error)
+    })
+}
+
+/// The id names nothing this caller may see. OpenAI answers in the same way.
+fn no_such_item(id: &str) -> TurnError {
+    const SHOWN_CHARS: usize = 100;
+    let shown: String = id.chars().take(SHOWN_CHARS).collect();
+    let mut error = TurnError::invalid_param(
+        "input",
+        format!(
+            "Item with id '{shown}' not found: no stored response has it. Send the item itself instead of a reference, \
+             and do not set `store` to false if you want to refer to items later."
+        ),
+    );
+    error.status = Some(NOT_FOUND);
+    error
+}
