@@ -8,6 +8,7 @@
 
 mod gates;
 mod raw;
+mod request_check;
 mod schema;
 mod scripted_model;
 mod tls;

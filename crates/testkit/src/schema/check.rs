@@ -63,7 +63,8 @@ impl Checker<'_> {
         }
         if let Some(values) = schema["enum"].as_array().filter(|values| !values.contains(value)) {
             let values: Vec<String> = values.iter().map(Value::to_string).collect();
-            return Err(fault(format!("{value} is not one of {}", values.join(", "))));
+            let reason = format!("{value} is not one of {}", values.join(", "));
+            return Err(Fault { depth: path.depth(), ..fault(reason) });
         }
         if let Some(kind) = schema["type"].as_str().filter(|kind| !is(kind, value)) {
             return Err(Fault { depth: path.depth(), ..fault(format!("{} is not {kind}", brief(value))) });
