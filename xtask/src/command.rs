@@ -12,6 +12,8 @@ pub(crate) enum Command {
     Corpus(PathBuf),
     Bfcl,
     Kills,
+    /// Generates the schemas of the test kit.
+    Schemas,
     /// With the arguments of the benchmark program.
     Storm(Vec<String>),
     Help,
@@ -37,7 +39,7 @@ pub(crate) enum BenchExtent {
     Smoke,
 }
 
-const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "bfcl", "kills", "storm", "help"];
+const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "bfcl", "kills", "schemas", "storm", "help"];
 
 impl Command {
     /// Parses the arguments after `cargo xtask`.
@@ -52,6 +54,7 @@ impl Command {
             ["bench", "--smoke"] => Ok(Self::Bench(BenchExtent::Smoke)),
             ["bfcl"] => Ok(Self::Bfcl),
             ["kills"] => Ok(Self::Kills),
+            ["schemas"] => Ok(Self::Schemas),
             ["storm", ..] => Ok(Self::Storm(arguments[1..].to_vec())),
             ["bench", "agent"] => Ok(Self::BenchAgent(AgentProgram::Pinned, BenchExtent::Full)),
             ["bench", "agent", "--smoke"] => Ok(Self::BenchAgent(AgentProgram::Pinned, BenchExtent::Smoke)),
@@ -102,6 +105,7 @@ mod tests {
         check("bench --smoke", &Ok(Command::Bench(BenchExtent::Smoke)));
         check("bfcl", &Ok(Command::Bfcl));
         check("kills", &Ok(Command::Kills));
+        check("schemas", &Ok(Command::Schemas));
         check("storm --seed 7", &Ok(Command::Storm(vec!["--seed".to_owned(), "7".to_owned()])));
         check("bench agent", &Ok(Command::BenchAgent(AgentProgram::Pinned, BenchExtent::Full)));
         check(

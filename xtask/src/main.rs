@@ -13,6 +13,7 @@ mod corpus;
 mod packages;
 mod prompted;
 mod report;
+mod schemas;
 mod sdk;
 mod servers;
 mod test;
@@ -45,6 +46,7 @@ Development tasks:
                               check what the SDKs receive
   cargo xtask kills           kill Claude Code and the gateway at random times during conversations, fifty times
                               per version of Claude Code; SEED=N repeats a run
+  cargo xtask schemas         generate crates/testkit/schemas from the vendors' SDKs
   cargo xtask help            this text
 ";
 
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Tidy => test::tidy_step(root).map(|()| println!("tidy: no findings")),
         Command::Bench(extent) => bench::run(root, extent),
         Command::Bfcl => return prompted::run_all(root),
+        Command::Schemas => schemas::write(root),
         Command::Kills => return agent::run_kills(root),
         Command::BenchAgent(program, extent) => bench::run_agent(root, &program, extent),
         Command::Storm(arguments) => bench::run_storm(root, &arguments),

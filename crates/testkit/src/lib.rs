@@ -8,11 +8,14 @@
 
 mod gates;
 mod raw;
+mod request_check;
+mod schema;
 mod scripted_model;
 mod tls;
 mod upstream;
 
 pub use raw::{RawClient, RawConnection, RawEnd, RawHost, RawMessage, RawStep, messages};
+pub use schema::Schema;
 pub use scripted_model::{Line, Pieces, ScriptedModel, TRIGGER, say};
 pub use tls::Offer;
 pub use upstream::{Received, Script, ScriptedUpstream, Step};

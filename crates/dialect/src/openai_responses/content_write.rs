@@ -162,7 +162,12 @@ impl ItemWriter<'_> {
         let mut extras = text.extras.write(ID, "output[].content[]", self.losses);
         let message = extras.shift_remove(MESSAGE_FIELDS);
         let continues = extras.shift_remove(CONTENT_INDEX).is_some();
-        if text.text.is_empty() && matches!(self.recipient, Recipient::Host(_)) && text.extras.is_empty() {
+        let is_plain = text.extras.is_empty() && matches!(self.recipient, Recipient::Host(_));
+        if text.text.is_empty() && is_plain {
+            return;
+        }
+        if is_plain || self.recipient == Recipient::Host(Origin::Foreign) {
+            self.items.push(earlier_text(&text.text));
             return;
         }
         let mut part = Fields::new();
@@ -214,6 +219,15 @@ impl ItemWriter<'_> {
         item.extend(result.extras.write(ID, "messages[].content[]", self.losses));
         self.items.push(item);
     }
+}
+
+/// A text that is no message of this API's own: output parts are only valid with an id and a status.
+fn earlier_text(text: &str) -> Fields {
+    let mut item = Fields::new();
+    item.insert("type".to_owned(), Value::from("message"));
+    item.insert("role".to_owned(), Value::from("assistant"));
+    item.insert("content".to_owned(), Value::from(text));
+    item
 }
 
 /// The item for a complete call.

@@ -80,6 +80,8 @@ fn image(image: &Image, losses: &mut Losses) -> Option<Fields> {
             return None;
         }
     }
+    // The SDK's type requires it.
+    fields.insert("detail".to_owned(), Value::from("auto"));
     fields.extend(image.extras.write(ID, "messages[].content[image]", losses));
     Some(fields)
 }

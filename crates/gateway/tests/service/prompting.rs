@@ -208,6 +208,7 @@ async fn a_model_that_skips_a_required_call_is_nudged_once() {
 async fn a_request_without_tools_is_relayed_byte_for_byte() {
     const REPLY: &str = r#"{"id":"c1", "object":"chat.completion","created":1,"model":"m","odd":1.50,"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
     let upstream = ScriptedUpstream::start().await;
+    upstream.accept_anything();
     upstream.on(Script::json(200, REPLY));
     let gate = gate(&upstream, PromptedOptions::default());
     let body = json!({ "model": "text", "messages": [{ "role": "user", "content": "hello" }], "odd": 1.50 });

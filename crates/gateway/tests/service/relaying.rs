@@ -10,6 +10,7 @@ use toolgate_testkit::{Script, ScriptedUpstream};
 #[tokio::test]
 async fn a_whole_reply_and_its_request_pass_byte_by_byte() {
     let upstream = ScriptedUpstream::start().await;
+    upstream.accept_anything();
     upstream.on(Script::json(200, replies::whole()));
     let gate = Gate::before(&upstream);
     let body =

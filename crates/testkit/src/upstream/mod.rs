@@ -9,6 +9,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -86,6 +87,11 @@ impl ScriptedUpstream {
         *self.shared.fallback.lock() = Some(Arc::new(respond));
     }
 
+    /// Stops checking requests against the vendors' types, for tests that send others on purpose.
+    pub fn accept_anything(&self) {
+        self.shared.accepts_anything.store(true, Ordering::Relaxed);
+    }
+
     /// Opens a gate for good, for all scripts that wait at it now or later.
     pub fn open(&self, gate: &str) {
         self.shared.gates.open(gate);
@@ -120,6 +126,7 @@ struct Shared {
     fallback: Mutex<Option<Fallback>>,
     ledger: Mutex<Ledger>,
     gates: Gates,
+    accepts_anything: AtomicBool,
     /// One permit for each request that `next_request` has not returned yet.
     arrivals: Semaphore,
     /// One permit for each lost client that `disconnected` has not reported yet.
@@ -135,6 +142,7 @@ impl Default for Shared {
             fallback: Mutex::default(),
             ledger: Mutex::default(),
             gates: Gates::default(),
+            accepts_anything: AtomicBool::new(false),
             arrivals: Semaphore::new(0),
             disconnects: Semaphore::new(0),
         }

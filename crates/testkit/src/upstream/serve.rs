@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use futures_util::stream::{self, Stream};
@@ -18,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use super::{Received, Script, Shared, Step};
+use crate::request_check;
 
 /// Larger than any request a test sends, images included.
 const MAX_REQUEST_BYTES: usize = 128 * 1024 * 1024;
@@ -92,6 +94,11 @@ async fn receive(request: Request<Incoming>, shared: &Shared) -> Script {
     let received = Received { version: head.version, method: head.method, path, headers: head.headers, body };
     shared.ledger.lock().add(received.clone());
     shared.arrivals.add_permits(1);
+    if !shared.accepts_anything.load(Ordering::Relaxed)
+        && let Some(refusal) = request_check::refusal(&received)
+    {
+        return refusal;
+    }
     if let Some(script) = shared.queue.lock().pop_front() {
         return script;
     }

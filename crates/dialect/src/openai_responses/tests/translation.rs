@@ -89,7 +89,7 @@ fn foreign_calls_results_and_reasoning_are_written() {
         { "type": "function_call_output", "call_id": "c1", "output": "[error] no such file" },
         { "type": "function_call_output", "call_id": "c2", "output": [
             { "type": "input_text", "text": "see" },
-            { "type": "input_image", "image_url": "data:image/png;base64,AA==" }] },
+            { "type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto" }] },
     ]);
     assert_eq!(body["input"], expect);
 }
