@@ -8,7 +8,8 @@ use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Reasoning, Text, T
 use super::content_read_assistant::is_part;
 use super::content_write::{ContentOut, PartOut, ThinkingText, TypedPart};
 use super::extras::write_nested;
-use super::{ID, Origin, marks};
+use super::reasoning_details::REASONING_DETAILS;
+use super::{ID, Origin, marks, reasoning_details};
 use crate::NameMap;
 
 /// A message as it is written.
@@ -22,6 +23,8 @@ pub(super) struct AssistantOut<'a> {
     reasoning_content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_text: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<CallOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,6 +104,7 @@ pub(super) fn write<'a>(
         refusal: None,
         reasoning_content: None,
         reasoning: None,
+        reasoning_text: None,
         tool_calls: Vec::new(),
         function_call: None,
         extra: extras.write(ID, context.place, losses),
@@ -189,14 +193,21 @@ fn write_reasoning<'a>(
     losses: &mut Losses,
 ) {
     let extra = reasoning.extras.write(ID, context.place, losses);
+    let is_own = reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(ID));
     let text = match reasoning.parts.as_slice() {
-        [] => {
+        [] if !is_own => {
             return losses.add(format!("{}.reasoning", context.place), "it is sealed and has no text");
         }
+        [] => Cow::Borrowed(""),
         [part] => Cow::Borrowed(part.text.as_str()),
         _ => Cow::Owned(reasoning.text()),
     };
-    if reasoning.seal.is_some() {
+    if let Some(details) = reasoning.seal.as_ref().and_then(reasoning_details::of_seal) {
+        out.extra.insert(REASONING_DETAILS.to_owned(), details);
+        if text.is_empty() || reasoning.extras.is_marked(ID, marks::REASONING_DETAILS) {
+            return;
+        }
+    } else if reasoning.seal.is_some() {
         losses.add(
             format!("{}.reasoning.seal", context.place),
             "openai-chat has no field for a reasoning seal",
@@ -205,6 +216,9 @@ fn write_reasoning<'a>(
     if is_part(reasoning) {
         let thinking = [ThinkingText::new(text)];
         return body.parts.push(PartOut::Typed(TypedPart::Thinking { thinking, extra }));
+    }
+    if reasoning.extras.is_marked(ID, marks::REASONING_TEXT) {
+        return append(&mut out.reasoning_text, text, PARAGRAPH);
     }
     let both = reasoning.extras.is_marked(ID, marks::REASONING_BOTH);
     if both || reasoning.extras.is_marked(ID, marks::REASONING) {
