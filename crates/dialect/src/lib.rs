@@ -26,6 +26,7 @@ pub mod anthropic_messages;
 pub mod claude_stream_json;
 mod cost;
 mod error_extras;
+mod error_shape;
 pub mod frame;
 pub mod host;
 mod json;

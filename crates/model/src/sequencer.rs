@@ -35,6 +35,8 @@ struct OpenBlock<K> {
     closing: BlockClosing,
     /// The arguments so far, kept for a call that may be closed by the next block's start.
     arguments: Option<String>,
+    /// See [`Sequencer::set_end`].
+    implicit_end: BlockEnd,
 }
 
 #[derive(Debug)]
@@ -43,6 +45,7 @@ struct QueuedBlock<K> {
     start: BlockStart,
     deltas: Vec<Delta>,
     end: Option<BlockEnd>,
+    implicit_end: BlockEnd,
 }
 
 impl<K: Copy + PartialEq> Sequencer<K> {
@@ -54,18 +57,24 @@ impl<K: Copy + PartialEq> Sequencer<K> {
     /// Opens a block, or queues it behind the open one.
     pub fn start(&mut self, key: K, start: BlockStart, out: &mut Vec<TurnEvent>) {
         if self.open.as_ref().is_some_and(OpenBlock::closes_on_next_start) {
-            self.close_open(BlockEnd::default(), out);
+            self.close_open(None, out);
         }
         if self.open.is_none() {
             return self.open_now(key, start, out);
         }
-        self.queue.push_back(QueuedBlock { key, start, deltas: Vec::new(), end: None });
+        let implicit_end = BlockEnd::default();
+        self.queue.push_back(QueuedBlock { key, start, deltas: Vec::new(), end: None, implicit_end });
         self.reserve(size_of::<QueuedBlock<K>>(), out);
     }
 
     /// The key of the open block.
     pub fn open_key(&self) -> Option<K> {
         self.open.as_ref().map(|open| open.key)
+    }
+
+    /// The arguments so far of the open block, if it is a call that the next start may close.
+    pub fn open_arguments(&self) -> Option<&str> {
+        self.open.as_ref()?.arguments.as_deref()
     }
 
     /// True while the block accepts deltas: it is open, or queued and not finished.
@@ -99,10 +108,22 @@ impl<K: Copy + PartialEq> Sequencer<K> {
         }
     }
 
+    /// Sets what the end of a block carries if the block is closed without [`Sequencer::finish`].
+    pub fn set_end(&mut self, key: K, end: BlockEnd) {
+        match &mut self.open {
+            Some(open) if open.key == key => open.implicit_end = end,
+            Some(_) | None => {
+                if let Some(block) = self.queue.iter_mut().find(|block| block.accepts(key)) {
+                    block.implicit_end = end;
+                }
+            }
+        }
+    }
+
     /// Ends a block.
     pub fn finish(&mut self, key: K, end: BlockEnd, out: &mut Vec<TurnEvent>) {
         if self.open_key() == Some(key) {
-            self.close_open(end, out);
+            self.close_open(Some(end), out);
         } else if let Some(block) = self.queue.iter_mut().find(|block| block.accepts(key)) {
             block.end = Some(end);
         }
@@ -111,7 +132,7 @@ impl<K: Copy + PartialEq> Sequencer<K> {
     /// Ends every block: closes the open one and flushes the queue.
     pub fn finish_all(&mut self, out: &mut Vec<TurnEvent>) {
         while self.open.is_some() {
-            self.close_open(BlockEnd::default(), out);
+            self.close_open(None, out);
         }
     }
 
@@ -119,24 +140,28 @@ impl<K: Copy + PartialEq> Sequencer<K> {
     fn reserve(&mut self, bytes: usize, out: &mut Vec<TurnEvent>) {
         self.queued_bytes += bytes;
         if self.is_overflowing() && self.closing == BlockClosing::OnNextStart {
-            self.close_open(BlockEnd::default(), out);
+            self.close_open(None, out);
         }
     }
 
     fn open_now(&mut self, key: K, start: BlockStart, out: &mut Vec<TurnEvent>) {
         let is_checked_call =
             self.closing == BlockClosing::OnNextStart && matches!(start, BlockStart::ToolCall { .. });
-        self.open =
-            Some(OpenBlock { key, closing: self.closing, arguments: is_checked_call.then(String::new) });
+        self.open = Some(OpenBlock {
+            key,
+            closing: self.closing,
+            arguments: is_checked_call.then(String::new),
+            implicit_end: BlockEnd::default(),
+        });
         out.push(TurnEvent::BlockStarted(start));
     }
 
     /// Closes the open block and flushes the queue up to and including the first unfinished block, which stays open.
-    fn close_open(&mut self, end: BlockEnd, out: &mut Vec<TurnEvent>) {
-        if self.open.take().is_some() {
-            out.push(TurnEvent::BlockFinished(end));
+    fn close_open(&mut self, end: Option<BlockEnd>, out: &mut Vec<TurnEvent>) {
+        if let Some(open) = self.open.take() {
+            out.push(TurnEvent::BlockFinished(end.unwrap_or(open.implicit_end)));
         }
-        while let Some(QueuedBlock { key, start, deltas, end }) = self.queue.pop_front() {
+        while let Some(QueuedBlock { key, start, deltas, end, implicit_end }) = self.queue.pop_front() {
             let bytes = size_of::<QueuedBlock<K>>() + deltas.iter().map(queued_size).sum::<usize>();
             self.queued_bytes = self.queued_bytes.saturating_sub(bytes);
             self.open_now(key, start, out);
@@ -145,17 +170,13 @@ impl<K: Copy + PartialEq> Sequencer<K> {
             }
             let closes_now =
                 !self.queue.is_empty() && self.open.as_ref().is_some_and(OpenBlock::closes_on_next_start);
-            match end {
-                Some(end) => {
-                    self.open = None;
-                    out.push(TurnEvent::BlockFinished(end));
-                }
-                None if closes_now => {
-                    self.open = None;
-                    out.push(TurnEvent::BlockFinished(BlockEnd::default()));
-                }
-                None => return,
-            }
+            let end = match end {
+                Some(end) => end,
+                None if closes_now => implicit_end,
+                None => return self.set_end(key, implicit_end),
+            };
+            self.open = None;
+            out.push(TurnEvent::BlockFinished(end));
         }
     }
 }

@@ -1,34 +1,15 @@
 //! Errors: `{"type": "error", "error": {"type": …, "message": …}}`, alone or as the last event of a stream.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::ID;
 use crate::error_extras;
+use crate::error_shape::{self, HostError};
 
 /// How much of an unknown error body is quoted.
 const MAX_QUOTE_CHARS: usize = 200;
-
-#[derive(Deserialize)]
-struct ErrorBodyIn {
-    error: ErrorIn,
-}
-
-#[derive(Deserialize)]
-struct ErrorIn {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    message: Option<String>,
-    details: Option<DetailsIn>,
-    /// Compatible hosts put a code here, some as a number (T38).
-    code: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct DetailsIn {
-    error_code: Option<String>,
-}
 
 #[derive(Serialize)]
 struct ErrorBodyOut<'a> {
@@ -53,36 +34,42 @@ struct DetailsOut<'a> {
 
 /// Reads an error response.
 pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
-    let Ok(ErrorBodyIn { error }) = serde_json::from_slice(body) else {
+    let Some(mut failed) = find(body, Some(status)) else {
         let kind = ErrorKind::from_status(status);
         let mut failed =
             TurnError::new(kind, format!("the host answered with status {status}{}", quote(body)));
         keep_status(&mut failed, status);
         return failed;
     };
-    let kind = error.kind.as_deref().and_then(known_kind).unwrap_or_else(|| ErrorKind::from_status(status));
-    let mut failed = into_error(kind, error, &format!("the host answered with status {status}"));
     keep_status(&mut failed, status);
     failed
 }
 
 /// Reads an error inside a stream, where there is no status (T17).
 pub(super) fn read_in_stream(data: &str) -> TurnError {
-    match serde_json::from_str(data) {
-        Ok(ErrorBodyIn { error }) => {
-            let kind = error.kind.as_deref().and_then(known_kind).unwrap_or(ErrorKind::Upstream);
-            into_error(kind, error, "the host ended the stream with an error")
-        }
-        Err(_) => {
-            TurnError::upstream(format!("the host ended the stream with an error{}", quote(data.as_bytes())))
-        }
-    }
+    find(data.as_bytes(), None).unwrap_or_else(|| {
+        TurnError::upstream(format!("the host ended the stream with an error{}", quote(data.as_bytes())))
+    })
 }
 
 /// The error in the body of a 200 response; `None` if it contains none.
 pub(super) fn in_reply(body: &[u8]) -> Option<TurnError> {
-    serde_json::from_slice::<ErrorBodyIn>(body).ok()?;
-    Some(read_in_stream(std::str::from_utf8(body).ok()?))
+    find(body, None)
+}
+
+/// The error in a body or frame, if it contains one. A type that this API does not know leaves the kind to the status
+/// or the code.
+fn find(body: &[u8], status: Option<u16>) -> Option<TurnError> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let HostError { message, kind, code, param: _, status: inner_status } = error_shape::find(&body)?;
+    let named = kind.as_deref().and_then(known_kind);
+    let coded = || code.as_deref().and_then(error_shape::kind_of_code);
+    let by_status = status.or(inner_status).map(ErrorKind::from_status);
+    let kind = named.or_else(|| status.is_none().then(coded).flatten()).or(by_status);
+    let mut failed = TurnError::new(kind.unwrap_or(ErrorKind::Upstream), message);
+    let stated = body.pointer("/error/details/error_code").and_then(Value::as_str).map(str::to_owned);
+    failed.code = stated.or(code);
+    Some(failed)
 }
 
 /// Writes an error body, with the extra fields of a host of this dialect.
@@ -102,20 +89,6 @@ pub(super) fn plain(error: &TurnError) -> Vec<u8> {
     };
     // Strings always serialize.
     serde_json::to_vec(&body).unwrap_or_default()
-}
-
-fn into_error(kind: ErrorKind, error: ErrorIn, default_message: &str) -> TurnError {
-    let mut failed = TurnError::new(
-        kind,
-        error.message.filter(|message| !message.is_empty()).unwrap_or_else(|| default_message.to_owned()),
-    );
-    let stated = error.code.and_then(|code| match code {
-        Value::String(code) => Some(code),
-        Value::Number(code) => Some(code.to_string()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    });
-    failed.code = error.details.and_then(|details| details.error_code).or(stated);
-    failed
 }
 
 /// Keeps the host's status if it differs from the kind's (T38).

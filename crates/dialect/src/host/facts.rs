@@ -180,6 +180,8 @@ named! {
         ReasoningContent = "reasoning_content",
         /// In `reasoning`.
         Reasoning = "reasoning",
+        /// In `reasoning` and `reasoning_details`.
+        Details = "reasoning_details",
         /// As `thinking` parts of the content.
         ThinkingPart = "thinking-part",
     }

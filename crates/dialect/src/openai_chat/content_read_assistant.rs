@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    Block, CallKind, Extras, Fields, JsonText, Opaque, Reasoning, ReasoningKind, ReasoningPart, Text,
+    Block, CallKind, Extras, Fields, JsonText, Opaque, Reasoning, ReasoningKind, ReasoningPart, Seal, Text,
     ToolCall,
 };
 
 use super::extras::{extras, nested_extras};
+use super::reasoning_details::REASONING_DETAILS;
 use super::wire::{AssistantIn, CallIn, CustomCallIn, FunctionCallIn, PartIn, RefusalIn, TextIn};
 use super::wire_either::StringOrArray;
-use super::{ID, content_read, marks};
+use super::{ID, content_read, marks, reasoning_details};
 
 /// The content of an assistant message.
 pub(super) struct AssistantContent {
@@ -20,13 +21,27 @@ pub(super) struct AssistantContent {
 
 /// Reads a message: reasoning first, then text, then calls. `new_id` generates the id of a call without one.
 pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String) -> AssistantContent {
-    let AssistantIn { content, refusal, reasoning_content, reasoning, tool_calls, function_call, mut extra } =
-        message;
-    let (reasoning_text, reasoning_mark) = read_reasoning(reasoning_content, reasoning, &mut extra);
+    let AssistantIn {
+        content,
+        refusal,
+        reasoning_content,
+        reasoning,
+        reasoning_text,
+        reasoning_details,
+        tool_calls,
+        function_call,
+        mut extra,
+    } = message;
+    let fields = [
+        ("reasoning_content", reasoning_content),
+        ("reasoning", reasoning),
+        ("reasoning_text", reasoning_text),
+    ];
+    let reasoning = read_reasoning(fields, reasoning_details, &mut extra);
     let mut extras = extras(extra);
     let mut blocks = Vec::new();
-    blocks.extend(reasoning_text.map(|text| reasoning_block(text, reasoning_mark, Extras::NONE)));
-    match content {
+    blocks.extend(reasoning.map(Block::Reasoning));
+    match content.map(|content| content.0) {
         None => {}
         Some(StringOrArray::String(text)) if text.is_empty() => extras.mark(ID, marks::EMPTY_CONTENT),
         Some(StringOrArray::String(text)) => blocks.push(Block::Text(Text::new(text))),
@@ -35,7 +50,7 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
     blocks.extend(refusal.filter(|text| !text.is_empty()).map(|text| Block::Refusal(Text::new(text))));
     let calls = tool_calls.unwrap_or_default().into_iter();
     blocks.extend(calls.enumerate().map(|(index, call)| read_call(call, || new_id(index))));
-    blocks.extend(function_call.map(|call| {
+    blocks.extend(function_call.filter(|call| !call.name.is_empty()).map(|call| {
         let mut call = function_block(Some(new_id(0)), call, Fields::new(), String::new);
         call.extras.mark(ID, marks::LEGACY);
         Block::ToolCall(call)
@@ -43,15 +58,22 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
     AssistantContent { blocks, extras }
 }
 
-/// The reasoning, and the mark for its field. Hosts that fill both fields put the same text in both.
+/// The reasoning: the first field with a text, else the text of the details, which are the seal. Hosts that fill
+/// several fields put the same text in all of them.
 fn read_reasoning(
-    reasoning_content: Option<Value>,
-    reasoning: Option<Value>,
+    fields: [(&'static str, Option<Value>); 3],
+    details: Option<Value>,
     extra: &mut Fields,
-) -> (Option<String>, Option<&'static str>) {
-    let content = text_or_extra("reasoning_content", reasoning_content, extra);
-    let other = text_or_extra("reasoning", reasoning, extra);
-    match (content, other) {
+) -> Option<Reasoning> {
+    let details = match details {
+        Some(Value::Array(details)) => details,
+        other => {
+            extra.extend(other.map(|other| (REASONING_DETAILS.to_owned(), other)));
+            Vec::new()
+        }
+    };
+    let [content, other, third] = fields.map(|(name, value)| text_or_extra(name, value, extra));
+    let (text, mark) = match (content, other) {
         (Some(text), Some(same)) if text == same => (Some(text), Some(marks::REASONING_BOTH)),
         (Some(text), other) => {
             extra.extend(other.map(|other| ("reasoning".to_owned(), Value::from(other))));
@@ -59,7 +81,20 @@ fn read_reasoning(
         }
         (None, Some(text)) => (Some(text), Some(marks::REASONING)),
         (None, None) => (None, None),
-    }
+    };
+    let (text, mark) = match (text, third) {
+        (Some(text), third) => {
+            extra.extend(third.map(|third| ("reasoning_text".to_owned(), Value::from(third))));
+            (Some(text), mark)
+        }
+        (None, Some(text)) => (Some(text), Some(marks::REASONING_TEXT)),
+        (None, None) => {
+            let text = Some(reasoning_details::text(&details)).filter(|text| !text.is_empty());
+            (text, Some(marks::REASONING_DETAILS))
+        }
+    };
+    let seal = reasoning_details::seal(details);
+    (text.is_some() || seal.is_some()).then(|| reasoning(text, seal, mark, Extras::NONE))
 }
 
 fn text_or_extra(name: &str, value: Option<Value>, extra: &mut Fields) -> Option<String> {
@@ -73,15 +108,17 @@ fn text_or_extra(name: &str, value: Option<Value>, extra: &mut Fields) -> Option
     }
 }
 
-fn reasoning_block(text: String, mark: Option<&'static str>, mut extras: Extras) -> Block {
+fn reasoning(
+    text: Option<String>,
+    seal: Option<Seal>,
+    mark: Option<&'static str>,
+    mut extras: Extras,
+) -> Reasoning {
     if let Some(mark) = mark {
         extras.mark(ID, mark);
     }
-    Block::Reasoning(Reasoning {
-        parts: vec![ReasoningPart { kind: ReasoningKind::Full, text }],
-        seal: None,
-        extras,
-    })
+    let parts = text.into_iter().map(|text| ReasoningPart { kind: ReasoningKind::Full, text }).collect();
+    Reasoning { parts, seal, extras }
 }
 
 /// Whether the reasoning was a content part.
@@ -101,7 +138,8 @@ pub(super) fn read_part(part: PartIn) -> Block {
             Some(text) => {
                 let mut rest = opaque.fields;
                 rest.retain(|name, _| name != "type" && name != "thinking");
-                reasoning_block(text, Some(marks::REASONING_PART), extras(rest))
+                let mark = Some(marks::REASONING_PART);
+                Block::Reasoning(reasoning(Some(text), None, mark, extras(rest)))
             }
             None => Block::Opaque(opaque),
         },
@@ -114,8 +152,11 @@ pub(super) fn read_part(part: PartIn) -> Block {
 
 /// The text of a `thinking` part, if it contains nothing else.
 fn thinking_text(part: &Opaque) -> Option<String> {
-    let pieces = part.fields.get("thinking").filter(|_| part.kind == "thinking")?.as_array()?;
-    pieces.iter().map(|piece| piece.get("text")?.as_str()).collect()
+    match part.fields.get("thinking").filter(|_| part.kind == "thinking")? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(pieces) => pieces.iter().map(|piece| piece.get("text")?.as_str()).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
 }
 
 fn read_call(call: CallIn, new_id: impl FnOnce() -> String) -> Block {

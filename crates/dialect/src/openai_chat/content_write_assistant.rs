@@ -8,7 +8,8 @@ use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Reasoning, Text, T
 use super::content_read_assistant::is_part;
 use super::content_write::{ContentOut, PartOut, ThinkingText, TypedPart};
 use super::extras::write_nested;
-use super::{ID, Origin, marks};
+use super::reasoning_details::REASONING_DETAILS;
+use super::{ID, Origin, marks, reasoning_details};
 use crate::NameMap;
 use crate::host::{HostProfile, ReasoningField, ReasoningRequired};
 
@@ -24,6 +25,8 @@ pub(super) struct AssistantOut<'a> {
     reasoning_content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_text: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<CallOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,6 +131,7 @@ pub(super) fn write<'a>(
         refusal: None,
         reasoning_content: None,
         reasoning: None,
+        reasoning_text: None,
         tool_calls: Vec::new(),
         function_call: None,
         extra: extras.write(ID, context.place, losses),
@@ -194,6 +198,7 @@ impl<'a> AssistantOut<'a> {
             refusal: None,
             reasoning_content: None,
             reasoning: None,
+            reasoning_text: None,
             tool_calls: Vec::new(),
             function_call: None,
             extra: Fields::new(),
@@ -264,14 +269,23 @@ fn write_reasoning<'a>(
     if field == Some(ReasoningField::None) {
         return losses.add(format!("{}.reasoning", context.place), "a host gets only its own reasoning back");
     }
+    let is_own = reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(ID));
     let text = match reasoning.parts.as_slice() {
-        [] => {
+        [] if !is_own => {
             return losses.add(format!("{}.reasoning", context.place), "it is sealed and has no text");
         }
+        [] => Cow::Borrowed(""),
         [part] => Cow::Borrowed(part.text.as_str()),
         _ => Cow::Owned(reasoning.text()),
     };
-    if reasoning.seal.is_some() && field.is_none() {
+    let takes_details = matches!(field, None | Some(ReasoningField::Details));
+    let details = reasoning.seal.as_ref().and_then(reasoning_details::of_seal);
+    if let Some(details) = details.filter(|_| takes_details) {
+        out.extra.insert(REASONING_DETAILS.to_owned(), details);
+        if text.is_empty() || reasoning.extras.is_marked(ID, marks::REASONING_DETAILS) {
+            return;
+        }
+    } else if reasoning.seal.is_some() && field.is_none() {
         losses.add(
             format!("{}.reasoning.seal", context.place),
             "openai-chat has no field for a reasoning seal",
@@ -282,9 +296,14 @@ fn write_reasoning<'a>(
         return body.parts.push(PartOut::Typed(TypedPart::Thinking { thinking, extra }));
     }
     match field {
-        Some(ReasoningField::Reasoning) => return append(&mut out.reasoning, text, PARAGRAPH),
+        Some(ReasoningField::Reasoning | ReasoningField::Details) => {
+            return append(&mut out.reasoning, text, PARAGRAPH);
+        }
         Some(_) => return append(&mut out.reasoning_content, text, PARAGRAPH),
         None => {}
+    }
+    if reasoning.extras.is_marked(ID, marks::REASONING_TEXT) {
+        return append(&mut out.reasoning_text, text, PARAGRAPH);
     }
     let both = reasoning.extras.is_marked(ID, marks::REASONING_BOTH);
     if both || reasoning.extras.is_marked(ID, marks::REASONING) {

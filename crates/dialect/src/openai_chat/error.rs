@@ -6,6 +6,7 @@ use toolgate_model::{ErrorKind, TurnError};
 
 use super::ID;
 use crate::error_extras;
+use crate::error_shape::{self, HostError};
 
 /// How much of an unknown error body is quoted.
 const MAX_EXCERPT_CHARS: usize = 300;
@@ -56,59 +57,36 @@ pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
 
 /// Reads an error inside a stream or a 200 response, where there is no status.
 pub(super) fn read_in_band(text: &str) -> TurnError {
-    let json = serde_json::from_str::<Value>(text).unwrap_or_default();
-    from_json(&json).unwrap_or_else(|| {
+    find(text).unwrap_or_else(|| {
         TurnError::upstream(format!("the host ended its reply with an error: {}", excerpt(text.as_bytes())))
     })
 }
 
+/// True for an error that is none beside choices.
+pub(super) fn is_empty(error: &str) -> bool {
+    matches!(error, "null" | "\"\"" | "{}" | "[]" | "false")
+}
+
+/// The error in a text; `None` if it contains none.
+pub(super) fn find(text: &str) -> Option<TurnError> {
+    from_json(&serde_json::from_str::<Value>(text).ok()?)
+}
+
 /// The error in any of the known shapes; `None` if the body contains none.
 fn from_json(json: &Value) -> Option<TurnError> {
-    // Some hosts wrap the error in an array.
-    let json = json.get(0).unwrap_or(json);
-    let detail = match json.get("error") {
-        Some(Value::Null) | None => json,
-        Some(detail) => detail,
-    };
-    let message = match detail.as_str() {
-        Some(_) => message_text(detail)?,
-        None => {
-            ["message", "detail", "error", "msg"].iter().find_map(|name| message_text(detail.get(*name)?))?
-        }
-    };
-    let code = match detail.get("code") {
-        Some(Value::String(code)) => Some(code.clone()),
-        // T38
-        Some(Value::Number(code)) => Some(code.to_string()),
-        _ => None,
-    };
-    let status = in_band_status(detail, code.as_deref());
-    let kind = match detail.get("type").and_then(Value::as_str).and_then(named_kind) {
+    let HostError { message, kind, code, param, status } = error_shape::find(json)?;
+    let named = kind.as_deref().and_then(named_kind);
+    let coded = || code.as_deref().and_then(error_shape::kind_of_code);
+    let kind = match named.or_else(coded) {
         Some(kind) => kind,
         None => status.map_or(ErrorKind::Upstream, ErrorKind::from_status),
     };
     let mut error = TurnError::new(kind, message);
     error.code = code;
-    error.param = detail.get("param").and_then(Value::as_str).map(Box::from);
+    error.param = param.map(Box::from);
     error.status =
         status.filter(|status| *status != kind.status() && ErrorKind::from_status(*status) == kind);
     Some(error)
-}
-
-/// A message: a string, or a list of problems as JSON.
-fn message_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if text.is_empty() => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Array(_) | Value::Object(_) => Some(value.to_string()),
-        Value::Null | Value::Bool(_) | Value::Number(_) => None,
-    }
-}
-
-fn in_band_status(detail: &Value, code: Option<&str>) -> Option<u16> {
-    let named = ["status_code", "status"].iter().find_map(|name| detail.get(*name)?.as_u64());
-    let status = named.or_else(|| code?.parse().ok())?;
-    u16::try_from(status).ok().filter(|status| (400..600).contains(status))
 }
 
 fn unknown_shape(status: u16, body: &[u8]) -> TurnError {

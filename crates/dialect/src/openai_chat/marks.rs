@@ -20,6 +20,10 @@ pub(super) const REFUSAL_PART: &str = "refusal_part";
 pub(super) const REASONING: &str = "reasoning";
 /// Reasoning was in `reasoning` and in `reasoning_content`.
 pub(super) const REASONING_BOTH: &str = "reasoning_both";
+/// Reasoning was in `reasoning_text`.
+pub(super) const REASONING_TEXT: &str = "reasoning_text";
+/// Reasoning was in `reasoning_details` only.
+pub(super) const REASONING_DETAILS: &str = "reasoning_details";
 /// Reasoning was a `thinking` content part.
 pub(super) const REASONING_PART: &str = "reasoning_part";
 /// The call had no id.

@@ -69,16 +69,24 @@ impl Meter for StreamMeter {
 impl StreamMeter {
     /// Parses a chunk or a whole reply.
     fn parse(&mut self, text: &[u8]) {
-        let Ok(MeteredReply { usage, error, x_groq, choices }) = json::read(text) else { return };
-        let usage = usage.or(x_groq.and_then(|extension| extension.usage));
+        let Ok(MeteredReply { usage, error, x_groq, choices }) = json::read(text) else {
+            self.reading.error = error::find(&String::from_utf8_lossy(text)).or(self.reading.error.take());
+            return;
+        };
+        let usage = usage.or(x_groq.as_ref().and_then(|extension| extension.usage));
         if let Some(usage) = usage.and_then(|usage| usage::from_text(usage.get())) {
             self.reading.usage = Some(usage);
         }
+        let choices = choices.unwrap_or_default();
+        let error = error.filter(|error| choices.is_empty() || !error::is_empty(error.get()));
+        let inner = choices.iter().find_map(|choice| choice.error);
         if error.is_some() {
             self.reading.error = Some(error::read_in_band(&String::from_utf8_lossy(text)));
+        } else if let Some(error) = inner.or(x_groq.and_then(|extension| extension.error)) {
+            self.reading.error = Some(error::read_in_band(error.get()));
         }
         // Some hosts send no `[DONE]`.
-        self.reading.complete |= choices.iter().flatten().any(MeteredChoice::is_finished);
+        self.reading.complete |= choices.iter().any(MeteredChoice::is_finished);
     }
 }
 
@@ -114,15 +122,19 @@ struct MeteredReply<'a> {
     choices: Option<Vec<MeteredChoice<'a>>>,
 }
 
-/// Groq reports a stream's usage here.
+/// Groq reports a stream's usage and errors here.
 #[derive(Deserialize)]
 struct GroqExtension<'a> {
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct MeteredChoice<'a> {
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
     #[serde(borrow)]
     finish_reason: Option<FinishReason<'a>>,
 }
@@ -155,6 +167,10 @@ mod tests {
         check(&format!("{{{usage}}}"), Some(7), false, false);
         check(&format!("{{{},{usage}}}", choices.replace("\"stop\"", "null")), Some(7), false, false);
         check(r#"{"error":{"code":1,"message":"no"}}"#, None, false, true);
+        check(r#"[{"error":{"code":1,"message":"no"}}]"#, None, false, true);
+        check(r#"{"choices":[{"error":{"message":"no"}}]}"#, None, false, true);
+        check(r#"{"choices":[],"x_groq":{"error":"no"}}"#, None, false, true);
+        check(&format!(r#"{{{choices},"error":{{}}}}"#), None, true, false);
         check(&format!("{{{choices},{usage}"), None, false, false);
         check(&format!("{{\"id\":\"cut,{choices},{usage}}}"), None, false, false);
         check("<html>", None, false, false);

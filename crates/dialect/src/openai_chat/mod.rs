@@ -11,6 +11,7 @@ mod error;
 mod extras;
 mod marks;
 mod meter;
+mod reasoning_details;
 mod reply_read;
 mod reply_write;
 mod request_read;

@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::{Number, Value};
-use toolgate_model::{Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, Translated, TurnError};
+use toolgate_model::{
+    Block, Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, Translated, TurnError,
+};
 
 use super::extras::extras;
 use super::stream_read_calls::generated_id;
@@ -20,6 +22,7 @@ struct ReplyIn {
     model: Option<String>,
     choices: Vec<ChoiceIn>,
     usage: Option<UsageIn>,
+    error: Option<Value>,
     #[serde(flatten)]
     extra: Fields,
 }
@@ -27,8 +30,10 @@ struct ReplyIn {
 #[derive(Deserialize)]
 struct ChoiceIn {
     index: Option<u32>,
-    message: AssistantIn,
+    /// Missing if the host's filter removed it.
+    message: Option<AssistantIn>,
     finish_reason: Option<String>,
+    error: Option<Value>,
     #[serde(flatten)]
     extra: Fields,
 }
@@ -36,7 +41,10 @@ struct ChoiceIn {
 /// Reads a reply. Only the first choice is read; the gateway itself sends one request per choice.
 pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     let wire: ReplyIn = json::read(body).map_err(|error| not_a_reply(body, error))?;
-    let ReplyIn { id, _object: _, created, model, choices, usage, extra } = wire;
+    let ReplyIn { id, _object: _, created, model, choices, usage, error, extra } = wire;
+    if error.is_some_and(|error| choices.is_empty() || !error::is_empty(&error.to_string())) {
+        return Err(error::read_in_band(&String::from_utf8_lossy(body)));
+    }
     let mut losses = Losses::default();
     let mut chosen = None;
     for choice in choices {
@@ -47,11 +55,22 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
             losses.add(format!("choices[{index}]"), "only the first choice is read");
         }
     }
-    let Some(ChoiceIn { index: _, message, finish_reason, extra: choice_fields }) = chosen else {
+    let Some(ChoiceIn { index: _, message, finish_reason, error, extra: choice_fields }) = chosen else {
         return Err(TurnError::upstream("the host's reply has no choices; send the request again"));
     };
+    if let Some(error) = error {
+        return Err(error::read_in_band(&error.to_string()));
+    }
+    let stop = match finish_reason.as_deref().filter(|reason| !reason.is_empty()) {
+        Some(reason) => Some(read_stop(reason)?),
+        None => finish_details(&choice_fields)?,
+    };
     let reply_id = id.clone().unwrap_or_default();
-    let message = content_read_assistant::read(message, |call| generated_id(call, &reply_id));
+    let message =
+        content_read_assistant::read(message.unwrap_or_default(), |call| generated_id(call, &reply_id));
+    let blocks = without_nameless_calls(message.blocks, &mut losses);
+    let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
+    let has_refusal = blocks.iter().any(|block| matches!(block, Block::Refusal(_)));
     let mut head = ReplyHead {
         id: id.filter(|id| !id.is_empty()).map(Into::into),
         model: model.map(Into::into),
@@ -61,7 +80,7 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     mark_head(&mut head);
     let message_fields = message.extras.known_to(ID).cloned().unwrap_or_default();
     let mut finish = Finish {
-        stop: finish_reason.as_deref().map_or(StopReason::EndTurn, read_stop),
+        stop: stop_of(stop, has_calls, has_refusal),
         stop_sequence: None,
         usage: usage.map(UsageIn::into_usage),
         extras: finish_extras(choice_fields, message_fields, Fields::new()),
@@ -69,15 +88,13 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     if message.extras.is_marked(ID, marks::EMPTY_CONTENT) {
         finish.extras.mark(ID, marks::EMPTY_CONTENT);
     }
-    Ok(Translated { value: Reply { head, blocks: message.blocks, finish }, losses })
+    Ok(Translated { value: Reply { head, blocks, finish }, losses })
 }
 
 /// The error for a 200 response that is not a reply: the host's own error, if the body contains one.
 fn not_a_reply(body: &[u8], error: Unreadable) -> TurnError {
-    let has_error = serde_json::from_slice::<Value>(body)
-        .is_ok_and(|body| body.get("error").is_some_and(|error| !error.is_null()));
-    if has_error {
-        return error::read_in_band(&String::from_utf8_lossy(body));
+    if let Some(error) = error::find(&String::from_utf8_lossy(body)) {
+        return error;
     }
     let at = error.path.map_or_else(String::new, |path| format!(" at {path}"));
     let message = format!(
@@ -112,13 +129,48 @@ pub(super) fn finish_extras(mut choice: Fields, message: Fields, reply: Fields) 
     extras(choice)
 }
 
-/// Reads `finish_reason`.
-pub(super) fn read_stop(reason: &str) -> StopReason {
-    match reason {
-        "stop" | "" => StopReason::EndTurn,
-        "tool_calls" | "function_call" => StopReason::ToolUse,
-        "length" => StopReason::MaxTokens,
-        "content_filter" => StopReason::ContentFilter,
-        other => StopReason::Other(other.to_owned()),
+/// Drops calls without a name (T15): some hosts send an empty call with every message.
+fn without_nameless_calls(blocks: Vec<Block>, losses: &mut Losses) -> Vec<Block> {
+    let is_nameless = |block: &Block| matches!(block, Block::ToolCall(call) if call.name.as_str().is_empty());
+    let (nameless, named): (Vec<Block>, Vec<Block>) = blocks.into_iter().partition(is_nameless);
+    for block in nameless {
+        if matches!(&block, Block::ToolCall(call) if !call.arguments.is_empty()) {
+            losses.add("tool_calls[]", "the host sent no name for the call");
+        }
+    }
+    named
+}
+
+/// Reads `finish_details`, which early vision models send in place of `finish_reason`.
+fn finish_details(choice: &Fields) -> Result<Option<StopReason>, TurnError> {
+    let kind = choice.get("finish_details").and_then(|details| details.get("type")?.as_str());
+    kind.map(read_stop).transpose()
+}
+
+/// Reads `finish_reason`, with the names that hosts use beside those of the specification. Some of them mean that the
+/// reply failed.
+pub(super) fn read_stop(reason: &str) -> Result<StopReason, TurnError> {
+    Ok(match reason.to_ascii_lowercase().as_str() {
+        "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" => StopReason::EndTurn,
+        "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
+        "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
+        "model_context_window_exceeded" => StopReason::ContextWindow,
+        "content_filter" | "sensitive" | "safety" => StopReason::ContentFilter,
+        "error" | "insufficient_system_resource" | "network_error" => {
+            return Err(TurnError::upstream(format!(
+                "the host ended its reply with the finish reason `{reason}`; send the request again"
+            )));
+        }
+        _ => StopReason::Other(reason.to_owned()),
+    })
+}
+
+/// The stop reason. If the host gives none, a call decides. The API reports a refusal only in the message.
+pub(super) fn stop_of(given: Option<StopReason>, has_calls: bool, has_refusal: bool) -> StopReason {
+    match given {
+        None if has_calls => StopReason::ToolUse,
+        None | Some(StopReason::EndTurn) if has_refusal => StopReason::Refusal,
+        None => StopReason::EndTurn,
+        Some(stop) => stop,
     }
 }

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_model::{Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, ToolCall, Translated};
+use toolgate_model::{
+    Block, Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, ToolCall, Translated,
+};
 
 use super::content_write_assistant::{self, AssistantOut, CallForm, MessageReader, WriteContext};
 use super::extras::take_object;
@@ -68,7 +70,7 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
         choices: [ChoiceOut {
             index: 0,
             message,
-            finish_reason: write_stop(finish, calls, &mut losses),
+            finish_reason: write_stop(finish, calls, refusal_form(blocks), &mut losses),
             extra: choice,
         }],
         usage: finish.usage.as_ref().map(|usage| UsageOut::new(usage, &mut losses)),
@@ -82,6 +84,11 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
 /// A call without an id at the host stays without one for clients of this dialect. (In a history it gets one.)
 fn written_call_id(call: &ToolCall) -> &str {
     if call.extras.is_marked(ID, marks::NO_ID) { "" } else { call.id.as_str() }
+}
+
+fn refusal_form(blocks: &[Block]) -> RefusalForm {
+    let has_refusal = blocks.iter().any(|block| matches!(block, Block::Refusal(_)));
+    if has_refusal { RefusalForm::Message } else { RefusalForm::FinishReason }
 }
 
 /// The parts of a finish's extras.
@@ -100,11 +107,17 @@ pub(super) fn finish_fields(extras: &Extras, losses: &mut Losses) -> FinishField
 }
 
 /// Writes `finish_reason`.
-pub(super) fn write_stop<'a>(finish: &'a Finish, calls: CallForm, losses: &mut Losses) -> &'a str {
+pub(super) fn write_stop<'a>(
+    finish: &'a Finish,
+    calls: CallForm,
+    refusal: RefusalForm,
+    losses: &mut Losses,
+) -> &'a str {
     if finish.stop_sequence.is_some() {
         losses.unknown_to(ID, "stop_sequence");
     }
     match &finish.stop {
+        StopReason::Refusal if refusal == RefusalForm::Message => "stop",
         StopReason::EndTurn | StopReason::StopSequence => "stop",
         StopReason::ToolUse => match calls {
             CallForm::Tools => "tool_calls",
@@ -118,6 +131,15 @@ pub(super) fn write_stop<'a>(finish: &'a Finish, calls: CallForm, losses: &mut L
         }
         StopReason::Other(reason) => reason,
     }
+}
+
+/// Where a reply shows that the model refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RefusalForm {
+    /// In the message's `refusal`; the finish reason is then an ordinary one.
+    Message,
+    /// In the finish reason only.
+    FinishReason,
 }
 
 /// The form in which the client expects calls.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
 use toolgate_model::sequencer::{BlockClosing, Sequencer};
 use toolgate_model::{
     Block, BlockEnd, BlockStart, Delta, Extras, Fields, Finish, Losses, StopReason, TurnError, TurnEvent,
@@ -16,7 +17,7 @@ use super::stream_read_surrogates::Surrogates;
 use super::usage;
 use super::wire::PartIn;
 use super::wire_stream::{CallDelta, ChoiceIn, ChunkIn, ContentIn, DeltaIn, Str, UsageField};
-use super::{ID, content_read_assistant, error, marks, reply_read};
+use super::{ID, content_read_assistant, error, marks, reasoning_details, reply_read};
 use crate::ReplyReader;
 use crate::frame::SseFrame;
 
@@ -38,12 +39,13 @@ enum Stage {
     Done,
 }
 
-/// The host's `finish_reason`.
-enum FinishReason {
-    Absent,
-    /// Some hosts send `""`: then `[DONE]` ends the reply (T14).
-    Empty,
-    Given(StopReason),
+/// Where the reasoning text is read from.
+#[derive(PartialEq)]
+enum ReasoningSource {
+    /// From `reasoning_details`, as long as no other field has carried a text.
+    Details,
+    /// From a field of its own. `reasoning_details` may repeat it.
+    Field,
 }
 
 /// Whether the stream must end with `[DONE]`. Some hosts omit it. A host that sends `"usage": null` announces a usage
@@ -59,10 +61,15 @@ pub(super) struct StreamReader {
     head: HeadReader,
     /// The mark for the field that holds the open reasoning, unless it is `reasoning_content`.
     reasoning_mark: Option<&'static str>,
+    reasoning_source: ReasoningSource,
+    /// `reasoning_details` that belong to the open or the next reasoning block.
+    details: Vec<Value>,
     sequencer: Sequencer<BlockKey>,
     calls: Calls,
     usage: Option<Usage>,
-    finish_reason: FinishReason,
+    /// Some hosts never send one, or send `""` (T14): then `[DONE]` ends the reply.
+    stop: Option<StopReason>,
+    refused: bool,
     done_marker: DoneMarker,
     choice_fields: Fields,
     message_fields: Fields,
@@ -76,10 +83,13 @@ impl StreamReader {
             stage: Stage::Empty,
             head: HeadReader::new(),
             reasoning_mark: None,
+            reasoning_source: ReasoningSource::Details,
+            details: Vec::new(),
             sequencer: Sequencer::new(BlockClosing::OnNextStart),
             calls: Calls::default(),
             usage: None,
-            finish_reason: FinishReason::Absent,
+            stop: None,
+            refused: false,
             done_marker: DoneMarker::Optional,
             choice_fields: Fields::new(),
             message_fields: Fields::new(),
@@ -105,27 +115,26 @@ impl ReplyReader for StreamReader {
         let chunk: ChunkIn<'_> = match serde_json::from_str(data) {
             Ok(chunk) => chunk,
             Err(cause) => {
-                repaired = self.surrogates.repair(data).ok_or_else(|| unreadable_chunk(cause))?;
-                serde_json::from_str(&repaired).map_err(unreadable_chunk)?
+                repaired = self.surrogates.repair(data).ok_or_else(|| unreadable_chunk(data, cause))?;
+                serde_json::from_str(&repaired).map_err(|cause| unreadable_chunk(data, cause))?
             }
         };
-        if chunk.error.is_some() {
+        if chunk.has_error() {
             return Err(error::read_in_band(data));
         }
         if chunk.choices.is_none() && matches!(chunk.usage, UsageField::Absent) && chunk.id.is_none() {
-            return Err(TurnError::upstream(
-                "the host's stream contains JSON that is not a chat completion chunk",
-            ));
+            return Err(error::find(data).unwrap_or_else(|| {
+                TurnError::upstream("the host's stream contains JSON that is not a chat completion chunk")
+            }));
         }
         self.chunk(chunk, out)
     }
 
     fn end(&mut self, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
-        match (&self.stage, &self.finish_reason, &self.done_marker) {
+        match (&self.stage, &self.stop, &self.done_marker) {
             (Stage::Done, _, _) => Ok(()),
-            (_, FinishReason::Given(_), DoneMarker::Optional) => self.conclude(out),
-            (_, FinishReason::Given(_), DoneMarker::Required)
-            | (_, FinishReason::Absent | FinishReason::Empty, _) => Err(truncated()),
+            (_, Some(_), DoneMarker::Optional) => self.conclude(out),
+            (_, Some(_), DoneMarker::Required) | (_, None, _) => Err(truncated()),
         }
     }
 
@@ -138,7 +147,11 @@ impl StreamReader {
     fn chunk(&mut self, chunk: ChunkIn<'_>, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
         self.head.chunk(&chunk);
         let ChunkIn { choices, usage, extra, .. } = chunk;
-        let groq_usage = extra.get("x_groq").and_then(|groq| groq.get("usage")).and_then(usage::from_value);
+        let groq = |name: &str| extra.get("x_groq").and_then(|groq| groq.get(name));
+        if let Some(error) = groq("error").filter(|error| !error.is_null()) {
+            return Err(error::read_in_band(&error.to_string()));
+        }
+        let groq_usage = groq("usage").and_then(usage::from_value);
         self.head.unknown_fields(extra);
         for choice in choices.into_iter().flatten() {
             match choice.index.unwrap_or(0) {
@@ -161,6 +174,7 @@ impl StreamReader {
             UsageField::Given(usage) => usage::from_text(usage.get()),
         };
         if let Some(usage) = usage.or(groq_usage) {
+            self.done_marker = DoneMarker::Optional;
             if self.head.is_emitted() {
                 out.push(TurnEvent::Usage(usage.clone()));
             }
@@ -170,27 +184,28 @@ impl StreamReader {
     }
 
     fn choice(&mut self, choice: ChoiceIn<'_>, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
-        let ChoiceIn { index: _, delta, finish_reason, logprobs, extra } = choice;
+        let ChoiceIn { index: _, delta, message, finish_reason, logprobs, error, extra } = choice;
+        if let Some(error) = error {
+            return Err(error::read_in_band(error.get()));
+        }
         merge(&mut self.choice_fields, extra);
         if let Some(logprobs) = logprobs {
             let value = serde_json::from_str(logprobs.get()).unwrap_or_default();
             merge(&mut self.choice_fields, Fields::from_iter([("logprobs".to_owned(), value)]));
         }
-        if let Some(delta) = delta {
-            self.delta(delta, out)?;
+        match (delta, message) {
+            (Some(delta), _) => self.delta(delta, out)?,
+            (None, Some(message)) => {
+                let message = serde_json::from_str(message.get());
+                self.delta(message.map_err(|cause| unreadable_chunk("", cause))?, out)?;
+            }
+            (None, None) => {}
         }
-        match finish_reason {
-            None => {}
-            Some(reason) if reason.0.is_empty() => {
-                if matches!(self.finish_reason, FinishReason::Absent) {
-                    self.finish_reason = FinishReason::Empty;
-                }
-            }
-            Some(reason) => {
-                self.start_content(out);
-                self.close_blocks(out);
-                self.finish_reason = FinishReason::Given(reply_read::read_stop(&reason.0));
-            }
+        let reason = Str::text(finish_reason);
+        if !reason.is_empty() {
+            self.start(out);
+            self.close_blocks(out);
+            self.stop = Some(reply_read::read_stop(&reason)?);
         }
         Ok(())
     }
@@ -198,25 +213,35 @@ impl StreamReader {
     /// T3: a chunk may carry every field at once; they are emitted in this order.
     fn delta(&mut self, delta: DeltaIn<'_>, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
         let DeltaIn {
-            content, reasoning_content, reasoning, refusal, tool_calls, function_call, extra, ..
+            content,
+            reasoning_content,
+            reasoning,
+            reasoning_text,
+            reasoning_details,
+            refusal,
+            tool_calls,
+            function_call,
+            extra,
+            ..
         } = delta;
         if !extra.is_empty() {
             merge(&mut self.message_fields, extra);
         }
-        let (reasoning_content, reasoning) = (Str::text(reasoning_content), Str::text(reasoning));
-        match (reasoning_content.is_empty(), reasoning.is_empty()) {
-            (true, true) => {}
-            (false, true) => self.reasoning(reasoning_content, None, out),
-            (true, false) => self.reasoning(reasoning, Some(marks::REASONING), out),
-            (false, false) => self.reasoning(reasoning_content, Some(marks::REASONING_BOTH), out),
+        let (content_text, other_text) = (Str::text(reasoning_content), Str::text(reasoning));
+        match (content_text.is_empty(), other_text.is_empty()) {
+            (true, true) => self.reasoning(Str::text(reasoning_text), Some(marks::REASONING_TEXT), out),
+            (false, true) => self.reasoning(content_text, None, out),
+            (true, false) => self.reasoning(other_text, Some(marks::REASONING), out),
+            (false, false) => self.reasoning(content_text, Some(marks::REASONING_BOTH), out),
         }
+        self.reasoning_details(reasoning_details.unwrap_or_default(), out);
         match content {
             None => {}
             Some(ContentIn::Text(text)) => self.text(BlockKey::Text, text, out),
             Some(ContentIn::Parts(parts)) => parts.into_iter().for_each(|part| self.part(part, out)),
         }
         self.text(BlockKey::Refusal, Str::text(refusal), out);
-        let legacy = function_call.map(CallDelta::legacy);
+        let legacy = function_call.filter(|call| !call.is_empty()).map(CallDelta::legacy);
         // T11: an empty array is no call.
         for call in tool_calls.into_iter().flatten().chain(legacy) {
             self.start_content(out);
@@ -227,15 +252,30 @@ impl StreamReader {
     }
 
     fn reasoning(&mut self, text: Cow<'_, str>, mark: Option<&'static str>, out: &mut Vec<TurnEvent>) {
+        if text.is_empty() {
+            return;
+        }
+        if mark != Some(marks::REASONING_DETAILS) {
+            self.reasoning_source = ReasoningSource::Field;
+        }
         if !self.sequencer.is_open(BlockKey::Reasoning) {
             self.reasoning_mark = mark;
         }
         self.append(BlockKey::Reasoning, BlockStart::Reasoning(self.reasoning_extras()), text, out);
     }
 
+    fn reasoning_details(&mut self, details: Vec<Value>, out: &mut Vec<TurnEvent>) {
+        if self.reasoning_source == ReasoningSource::Details {
+            let text = reasoning_details::text(&details);
+            self.reasoning(Cow::Owned(text), Some(marks::REASONING_DETAILS), out);
+        }
+        reasoning_details::append(&mut self.details, details);
+    }
+
     fn text(&mut self, key: BlockKey, text: Cow<'_, str>, out: &mut Vec<TurnEvent>) {
         if !text.is_empty() {
             self.end_reasoning(out);
+            self.refused |= key == BlockKey::Refusal;
             let start = if key == BlockKey::Refusal { BlockStart::Refusal } else { BlockStart::Text };
             self.append(key, start, text, out);
         }
@@ -272,11 +312,21 @@ impl StreamReader {
         self.sequencer.delta(key, Delta::Text(text.into_owned()), out);
     }
 
+    /// Ends the reasoning. Details without a text are a block of their own.
     fn end_reasoning(&mut self, out: &mut Vec<TurnEvent>) {
-        if self.sequencer.is_open(BlockKey::Reasoning) {
-            let extras = self.reasoning_extras();
-            self.sequencer.finish(BlockKey::Reasoning, BlockEnd { seal: None, extras }, out);
+        let is_open = self.sequencer.is_open(BlockKey::Reasoning);
+        if !is_open && self.details.is_empty() {
+            return;
         }
+        if !is_open {
+            self.reasoning_mark = Some(marks::REASONING_DETAILS);
+            self.start(out);
+            let start = BlockStart::Reasoning(self.reasoning_extras());
+            self.sequencer.start(BlockKey::Reasoning, start, out);
+        }
+        let seal = reasoning_details::seal(std::mem::take(&mut self.details));
+        let extras = self.reasoning_extras();
+        self.sequencer.finish(BlockKey::Reasoning, BlockEnd { seal, extras }, out);
     }
 
     fn reasoning_extras(&self) -> Extras {
@@ -306,15 +356,15 @@ impl StreamReader {
         self.sequencer.finish_all(out);
     }
 
-    /// Ends the reply. A stream without a finish reason was cut (T17).
+    /// Ends the reply. Without a finish reason something must have been said, and no call may be cut (T17).
     fn conclude(&mut self, out: &mut Vec<TurnEvent>) -> Result<(), TurnError> {
-        let stop = match std::mem::replace(&mut self.finish_reason, FinishReason::Absent) {
-            FinishReason::Given(stop) => stop,
-            FinishReason::Empty if self.calls.any() => StopReason::ToolUse,
-            FinishReason::Empty if self.stage == Stage::HasContent => StopReason::EndTurn,
-            FinishReason::Empty | FinishReason::Absent => return Err(truncated()),
-        };
+        let is_cut = self.stage == Stage::Empty || self.calls.is_cut(&self.sequencer);
+        if self.stop.is_none() && is_cut {
+            return Err(truncated());
+        }
+        self.start(out);
         self.close_blocks(out);
+        let stop = reply_read::stop_of(self.stop.take(), self.calls.any(), self.refused);
         self.stage = Stage::Done;
         let message = std::mem::take(&mut self.message_fields);
         let choice = std::mem::take(&mut self.choice_fields);
@@ -324,9 +374,12 @@ impl StreamReader {
     }
 }
 
-fn unreadable_chunk(cause: serde_json::Error) -> TurnError {
-    TurnError::upstream("a chunk of the host's stream cannot be read as a chat completion chunk")
-        .caused_by(cause)
+/// The error for a frame that is not a chunk: the host's own error, if the frame contains one.
+fn unreadable_chunk(data: &str, cause: serde_json::Error) -> TurnError {
+    error::find(data).unwrap_or_else(|| {
+        TurnError::upstream("a chunk of the host's stream cannot be read as a chat completion chunk")
+            .caused_by(cause)
+    })
 }
 
 fn truncated() -> TurnError {

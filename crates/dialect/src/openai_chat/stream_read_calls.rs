@@ -67,14 +67,21 @@ impl Calls {
         if call.id.is_empty() {
             call.id.push_str(&id);
         }
+        let has_new_extras = !delta.extra.is_empty();
         merge(&mut call.extra, delta.extra);
-        let Some(input) = delta.custom.or(delta.function) else { return Ok(()) };
+        let Some(input) = delta.custom.or(delta.function) else {
+            call.set_end(at, sequencer);
+            return Ok(());
+        };
         let text = input.input();
+        let has_new_extras = has_new_extras || !input.extra.is_empty();
         merge(&mut call.inner_extra, input.extra);
-        // The extra fields are known only here, and the next block's start may close this one.
-        let is_complete = call.has_extras() && serde_json::from_str::<IgnoredAny>(&text).is_ok();
         if call.stage == Stage::Unnamed {
-            call.name.push_str(&Str::text(input.name));
+            let name = Str::text(input.name);
+            // Some hosts repeat the whole name.
+            if call.name != name {
+                call.name.push_str(&name);
+            }
             call.kind = kind;
             call.buffered.push_str(&text);
             if call.buffered.len() > MAX_BUFFERED_BYTES {
@@ -86,10 +93,18 @@ impl Calls {
         } else if !text.is_empty() {
             sequencer.delta(BlockKey::Call(at), Delta::Arguments(text.into_owned()), out);
         }
-        if is_complete {
-            call.finish(at, sequencer, out);
+        if has_new_extras {
+            call.set_end(at, sequencer);
         }
         Ok(())
+    }
+
+    /// True if the open call is a function whose arguments are not complete JSON.
+    pub(super) fn is_cut(&self, sequencer: &Sequencer<BlockKey>) -> bool {
+        let Some(BlockKey::Call(at)) = sequencer.open_key() else { return false };
+        let is_function = self.0.get(at).is_some_and(|call| call.kind == CallKind::Function);
+        let arguments = sequencer.open_arguments().filter(|text| is_function && !text.is_empty());
+        arguments.is_some_and(|text| serde_json::from_str::<IgnoredAny>(text).is_err())
     }
 
     /// Ends all calls.
@@ -108,24 +123,35 @@ impl Calls {
             if call.stage == Stage::Unnamed {
                 call.start(at, reply_id, sequencer, out);
             }
-            call.finish(at, sequencer, out);
+            sequencer.finish(BlockKey::Call(at), call.block_end(), out);
         }
     }
 
-    /// The index of the call that a delta belongs to.
+    /// The position of the call that a delta belongs to: a known id decides, else the index, else the latest call is
+    /// meant. An empty id or name means the one before.
     fn find(&mut self, delta: &CallDelta<'_>) -> usize {
         let id = delta.id.as_ref().map_or("", |id| id.0.as_ref());
         let input = delta.function.as_ref().or(delta.custom.as_ref());
         let is_named = input.and_then(|input| input.name.as_ref()).is_some_and(|name| !name.0.is_empty());
-        let known = match delta.index {
-            Some(index) => self.0.iter().rposition(|call| call.index == Some(index)),
-            None if !id.is_empty() => self.0.iter().rposition(|call| call.id == id),
-            None if is_named => None,
-            None => self.0.len().checked_sub(1),
+        // Some hosts give several calls the same id, but not the same index.
+        let is_repeated_id = |call: &Call| {
+            is_named && delta.index.is_some() && call.index.is_some() && call.index != delta.index
         };
-        // T5: some hosts give every call the index 0; a different id with a name starts a new call.
-        let is_other = |call: &Call| is_named && !id.is_empty() && !call.id.is_empty() && call.id != id;
-        known.filter(|at| !is_other(&self.0[*at])).unwrap_or_else(|| {
+        let by_id = self.0.iter().rposition(|call| !id.is_empty() && call.id == id && !is_repeated_id(call));
+        // T5: some hosts give every call the index 0, so a new id starts a new call. Others send a new id with every
+        // piece of the arguments.
+        let continues = !is_named && input.is_some_and(|input| !input.input().is_empty());
+        let is_other = |call: &Call| !id.is_empty() && !call.id.is_empty() && call.id != id && !continues;
+        let by_index = || {
+            let at = self.0.iter().rposition(|call| call.index == delta.index)?;
+            Some(at).filter(|at| !is_other(&self.0[*at]))
+        };
+        let known = by_id.or_else(|| match delta.index {
+            Some(_) => by_index(),
+            None if !id.is_empty() || is_named => None,
+            None => self.0.len().checked_sub(1),
+        });
+        known.unwrap_or_else(|| {
             self.0.push(Call::new(delta.index));
             self.0.len() - 1
         })
@@ -161,25 +187,23 @@ impl Call {
             kind: self.kind,
         };
         sequencer.start(BlockKey::Call(at), start, out);
+        self.set_end(at, sequencer);
         let buffered = std::mem::take(&mut self.buffered);
         sequencer.delta(BlockKey::Call(at), Delta::Arguments(buffered), out);
     }
 
-    fn has_extras(&self) -> bool {
-        !self.extra.is_empty() || !self.inner_extra.is_empty()
+    /// Stores the extra fields for the end of the block: the next block's start may close it.
+    fn set_end(&self, at: usize, sequencer: &mut Sequencer<BlockKey>) {
+        sequencer.set_end(BlockKey::Call(at), self.block_end());
     }
 
-    fn finish(&mut self, at: usize, sequencer: &mut Sequencer<BlockKey>, out: &mut Vec<TurnEvent>) {
-        if !sequencer.is_open(BlockKey::Call(at)) {
-            return;
-        }
+    fn block_end(&self) -> BlockEnd {
         let inner_name = match self.kind {
             CallKind::Function => "function",
             CallKind::Custom => "custom",
         };
-        let extra = std::mem::take(&mut self.extra);
-        let extras = nested_extras(extra, inner_name, std::mem::take(&mut self.inner_extra));
-        sequencer.finish(BlockKey::Call(at), BlockEnd { seal: None, extras }, out);
+        let extras = nested_extras(self.extra.clone(), inner_name, self.inner_extra.clone());
+        BlockEnd { seal: None, extras }
     }
 }
 

@@ -7,10 +7,11 @@ use toolgate_model::{
 };
 
 use super::content_write_assistant::{CallForm, PARAGRAPH};
-use super::reply_write::{self, FinishFields};
+use super::reasoning_details::REASONING_DETAILS;
+use super::reply_write::{self, FinishFields, RefusalForm};
 use super::stream_write_chunk::{ChoiceFields, ChunkHead, ChunkWriter, json_text, quoted};
 use super::usage::UsageOut;
-use super::{ID, Origin, error, marks};
+use super::{ID, Origin, error, marks, reasoning_details};
 use crate::frame::{write_comment, write_data};
 use crate::{ReplyContext, ReplyWriter};
 
@@ -26,6 +27,7 @@ pub struct ChatWriter {
     /// Calls are numbered from 0 without gaps (T8).
     started_calls: u32,
     written: WrittenContent,
+    refusal: RefusalForm,
     losses: Losses,
 }
 
@@ -65,8 +67,11 @@ enum WrittenContent {
 enum ReasoningForm {
     ReasoningContent,
     Reasoning,
+    ReasoningText,
     Both,
     ContentPart,
+    /// In the list that is written when the block ends.
+    Details,
 }
 
 impl ReasoningForm {
@@ -78,6 +83,10 @@ impl ReasoningForm {
             Self::Both
         } else if reasoning.is_marked(ID, marks::REASONING) {
             Self::Reasoning
+        } else if reasoning.is_marked(ID, marks::REASONING_TEXT) {
+            Self::ReasoningText
+        } else if reasoning.is_marked(ID, marks::REASONING_DETAILS) {
+            Self::Details
         } else {
             Self::ReasoningContent
         }
@@ -98,6 +107,7 @@ impl ChatWriter {
             open: OpenBlock::None,
             started_calls: 0,
             written: WrittenContent::NoText,
+            refusal: RefusalForm::FinishReason,
             losses: Losses::default(),
         }
     }
@@ -180,7 +190,10 @@ impl ChatWriter {
                 self.written = WrittenContent::Text;
                 OpenBlock::Text
             }
-            BlockStart::Refusal => OpenBlock::Refusal,
+            BlockStart::Refusal => {
+                self.refusal = RefusalForm::Message;
+                OpenBlock::Refusal
+            }
             BlockStart::Reasoning(extras) => {
                 self.reasoning = ReasoningForm::of(&extras);
                 OpenBlock::Reasoning { has_text: false }
@@ -252,6 +265,8 @@ impl ChatWriter {
                 self.chunks.text("{\"reasoning_content\":", text, "}", out);
             }
             ReasoningForm::Reasoning => self.chunks.text("{\"reasoning\":", text, "}", out),
+            ReasoningForm::ReasoningText => self.chunks.text("{\"reasoning_text\":", text, "}", out),
+            ReasoningForm::Details => {}
             ReasoningForm::Both => {
                 let before = format!("{{\"reasoning_content\":{},\"reasoning\":", quoted(text));
                 self.chunks.text(&before, text, "}", out);
@@ -279,7 +294,9 @@ impl ChatWriter {
     }
 
     fn end_block(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
-        if end.seal.is_some() {
+        if let Some(details) = end.seal.as_ref().and_then(reasoning_details::of_seal) {
+            self.chunks.delta(&format!("{{\"{REASONING_DETAILS}\":{details}}}"), out);
+        } else if end.seal.is_some() {
             self.losses.add("message.reasoning.seal", "openai-chat has no field for a reasoning seal");
         }
         let fields = end.extras.write(ID, "message", &mut self.losses);
@@ -301,7 +318,7 @@ impl ChatWriter {
     fn finish(&mut self, finish: &Finish, out: &mut Vec<u8>) {
         let FinishFields { choice, message, reply: mut late } =
             reply_write::finish_fields(&finish.extras, &mut self.losses);
-        let reason = reply_write::write_stop(finish, self.calls, &mut self.losses);
+        let reason = reply_write::write_stop(finish, self.calls, self.refusal, &mut self.losses);
         let ends_stream = self.stream_end == StreamEnd::WithChoice;
         let usage = finish.usage.as_ref().filter(|_| ends_stream);
         // A host that reports usage unasked does so in its last chunk, so this writer does too: a chunk without

@@ -1,6 +1,9 @@
 //! Tests with small examples; recorded exchanges are checked by the conformance crate.
 
 mod foreign_requests;
+mod host_errors;
+mod host_replies;
+mod host_streams;
 mod replies;
 mod requests;
 mod stream_reading;
@@ -11,7 +14,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolgate_model::{Extras, Grammar, Reply, TurnError, TurnEvent, TurnRequest, reply};
 
-use super::DIALECT;
+use super::{DIALECT, ID};
 use crate::frame::{MAX_FRAME_BYTES, SseDecoder};
 use crate::{ClientDialect as _, ReplyContext, UpstreamDialect as _};
 

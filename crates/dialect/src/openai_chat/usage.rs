@@ -39,12 +39,18 @@ impl UsageIn {
         let stated = take_count(&mut prompt, "cached_tokens");
         let elsewhere = || OTHER_CACHE_FIELDS.iter().find_map(|name| extra.get(*name)?.as_u64());
         let cached = stated.or_else(elsewhere).unwrap_or_default();
+        let all_input = prompt_tokens.unwrap_or_default();
+        // Some hosts report more cached tokens than prompt tokens; the prompt's count stays the total.
+        if let Some(stated) = stated.filter(|stated| *stated > all_input) {
+            prompt.insert("cached_tokens".to_owned(), Value::from(stated));
+        }
+        let cached = cached.min(all_input);
         let wrote_some =
             prompt.get("cache_write_tokens").and_then(Value::as_u64).is_some_and(|count| count > 0);
         let cache_write =
             wrote_some.then(|| take_count(&mut prompt, "cache_write_tokens")).flatten().unwrap_or_default();
         let output = completion_tokens.unwrap_or_default();
-        let mut usage = Usage::from_inclusive(prompt_tokens.unwrap_or_default(), cached, output);
+        let mut usage = Usage::from_inclusive(all_input, cached, output);
         usage.cache_write = cache_write.min(usage.input);
         usage.input -= usage.cache_write;
         usage.reasoning = take_count(&mut completion, "reasoning_tokens");
@@ -103,7 +109,7 @@ impl UsageOut {
         let mut extra = usage.extras.write(ID, "usage", losses);
         let mut prompt = take_object(&mut extra, "prompt_tokens_details");
         let mut completion = take_object(&mut extra, "completion_tokens_details");
-        if !usage.extras.is_marked(ID, marks::NO_CACHED_TOKENS) {
+        if !usage.extras.is_marked(ID, marks::NO_CACHED_TOKENS) && !prompt.contains_key("cached_tokens") {
             prompt.insert("cached_tokens".to_owned(), Value::from(usage.cache_read));
         }
         if usage.cache_write > 0 {

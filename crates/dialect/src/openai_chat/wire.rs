@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
+use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 use toolgate_model::json::{Tagged, read_tagged};
 use toolgate_model::{Fields, JsonText, Opaque, SystemRole};
@@ -70,16 +71,45 @@ pub(super) struct PlainIn {
 }
 
 /// An assistant message, in a request's history or in a reply.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct AssistantIn {
-    pub(super) content: Option<StringOrArray<PartIn>>,
+    pub(super) content: Option<AssistantTextIn>,
     pub(super) refusal: Option<String>,
     pub(super) reasoning_content: Option<Value>,
     pub(super) reasoning: Option<Value>,
+    pub(super) reasoning_text: Option<Value>,
+    pub(super) reasoning_details: Option<Value>,
     pub(super) tool_calls: Option<Vec<CallIn>>,
     pub(super) function_call: Option<FunctionCallIn>,
     #[serde(flatten)]
     pub(super) extra: Fields,
+}
+
+/// The content of an assistant message: a string or parts by the specification. Some hosts send a single part, or JSON
+/// that the model wrote, as an object.
+pub(super) struct AssistantTextIn(pub(super) StringOrArray<PartIn>);
+
+impl<'de> Deserialize<'de> for AssistantTextIn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let text = raw.get();
+        let content = match text.as_bytes().first() {
+            Some(b'"') => serde_json::from_str(text).map(StringOrArray::String),
+            Some(b'[') => serde_json::from_str(text).map(StringOrArray::Array),
+            _ => Ok(object_content(text)),
+        };
+        content.map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// The content of a message whose `content` is neither a string nor an array: one part, or the JSON as text.
+pub(super) fn object_content(json: &str) -> StringOrArray<PartIn> {
+    match serde_json::from_str::<PartIn>(json) {
+        Ok(part @ (PartIn::Text(_) | PartIn::Refusal(_))) => StringOrArray::Array(vec![part]),
+        Ok(PartIn::Image(_) | PartIn::Audio(_) | PartIn::File(_) | PartIn::Other(_)) | Err(_) => {
+            StringOrArray::String(json.to_owned())
+        }
+    }
 }
 
 #[derive(Deserialize)]

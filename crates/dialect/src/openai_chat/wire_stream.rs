@@ -5,11 +5,15 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_model::Fields;
 
-use super::wire::PartIn;
+use super::error;
+use super::wire::{PartIn, object_content};
+use super::wire_either::StringOrArray;
 
 /// One chunk.
 #[derive(Deserialize)]
@@ -39,6 +43,14 @@ pub(super) struct ChunkIn<'a> {
     pub(super) extra: Fields,
 }
 
+impl ChunkIn<'_> {
+    /// True if the chunk reports an error. Beside choices, an empty error means that there is none.
+    pub(super) fn has_error(&self) -> bool {
+        let has_choices = self.choices.as_ref().is_some_and(|choices| !choices.is_empty());
+        self.error.is_some_and(|error| !has_choices || !error::is_empty(error.get()))
+    }
+}
+
 /// `null` differs from a missing field: it announces a usage chunk.
 #[derive(Default)]
 pub(super) enum UsageField<'a> {
@@ -60,6 +72,11 @@ pub(super) struct ChoiceIn<'a> {
     pub(super) index: Option<u32>,
     #[serde(borrow)]
     pub(super) delta: Option<DeltaIn<'a>>,
+    /// Some hosts send the whole message in place of a delta, others the message so far beside it.
+    #[serde(borrow)]
+    pub(super) message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Str<'a>>,
     /// Named, because most hosts send `null` in every chunk.
@@ -79,6 +96,9 @@ pub(super) struct DeltaIn<'a> {
     pub(super) reasoning_content: Option<Str<'a>>,
     #[serde(borrow)]
     pub(super) reasoning: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) reasoning_text: Option<Str<'a>>,
+    pub(super) reasoning_details: Option<Vec<Value>>,
     #[serde(borrow)]
     pub(super) refusal: Option<Str<'a>>,
     #[serde(borrow)]
@@ -130,6 +150,11 @@ pub(super) struct InputDelta<'a> {
 }
 
 impl<'a> InputDelta<'a> {
+    /// True if it has neither a name nor input.
+    pub(super) fn is_empty(&self) -> bool {
+        self.name.as_ref().is_none_or(|name| name.0.is_empty()) && self.input().is_empty()
+    }
+
     /// The input delta: a string by the specification; some hosts send an object (T34).
     pub(super) fn input(&self) -> Cow<'a, str> {
         match self.arguments {
@@ -152,7 +177,7 @@ impl<'a> Str<'a> {
     }
 }
 
-/// A string; or parts, at hosts that stream the form of whole replies.
+/// A string; or parts or an object, at hosts that stream the form of whole replies.
 pub(super) enum ContentIn<'a> {
     Text(Cow<'a, str>),
     Parts(Vec<PartIn>),
@@ -179,6 +204,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for ContentIn<'a> {
 
             fn visit_string<E>(self, text: String) -> Result<ContentIn<'de>, E> {
                 Ok(ContentIn::Text(Cow::Owned(text)))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<ContentIn<'de>, A::Error> {
+                let fields = Fields::deserialize(MapAccessDeserializer::new(fields))?;
+                Ok(match object_content(&Value::Object(fields).to_string()) {
+                    StringOrArray::String(text) => ContentIn::Text(Cow::Owned(text)),
+                    StringOrArray::Array(parts) => ContentIn::Parts(parts),
+                })
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<ContentIn<'de>, A::Error> {

@@ -5,6 +5,7 @@ use toolgate_model::{ErrorKind, TurnError};
 
 use super::ID;
 use crate::error_extras;
+use crate::error_shape::{self, HostError};
 
 /// How much of an unknown error body is quoted.
 const MAX_QUOTE_CHARS: usize = 200;
@@ -51,13 +52,9 @@ pub(super) fn of_response(error: &TurnError) -> Value {
 
 /// Reads an error response.
 pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
-    let json: Option<Value> = serde_json::from_slice(body).ok();
-    let object = json.as_ref().and_then(|body| match body.get("error") {
-        Some(error @ (Value::Object(_) | Value::String(_))) => Some(error),
-        _ => body.get("message").or_else(|| body.get("detail")).map(|_| body),
-    });
-    if let Some(object) = object {
-        return from_value(object, Some(status));
+    let found = serde_json::from_slice(body).ok().and_then(|body| error_shape::find(&body));
+    if let Some(found) = found {
+        return from_shape(found, Some(status));
     }
     let shown: String = String::from_utf8_lossy(body).trim().chars().take(MAX_QUOTE_CHARS).collect();
     let quoted = if shown.is_empty() { "an empty body".to_owned() } else { format!("`{shown}`") };
@@ -71,21 +68,23 @@ pub(super) fn read(status: u16, body: &[u8]) -> TurnError {
     error
 }
 
-/// Reads an error object. In a stream there is no status.
-pub(super) fn from_value(error: &Value, status: Option<u16>) -> TurnError {
-    let text = |name: &str| error.get(name).and_then(Value::as_str);
-    // T38: some hosts send the code as a number.
-    let code = error.get("code").and_then(|code| match code {
-        Value::String(code) => Some(code.clone()),
-        Value::Number(code) => Some(code.to_string()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    });
-    let message = text("message").or_else(|| text("detail")).or_else(|| error.as_str());
-    let message = message.filter(|message| !message.is_empty());
-    let kind = kind_of(text("type").unwrap_or_default(), code.as_deref().unwrap_or_default(), status);
-    let mut error = TurnError::new(kind, message.unwrap_or("the host reported an error without a message"));
+/// Reads an error in a stream or a response that has no status. The error may be alone or inside an object.
+pub(super) fn from_value(error: &Value) -> TurnError {
+    find(error).unwrap_or_else(|| TurnError::upstream("the host reported an error without a message"))
+}
+
+/// The error in JSON that is not a response; `None` if it contains none.
+pub(super) fn find(json: &Value) -> Option<TurnError> {
+    error_shape::find(json).map(|found| from_shape(found, None))
+}
+
+fn from_shape(found: HostError, status: Option<u16>) -> TurnError {
+    let HostError { message, kind, code, param, status: inner_status } = found;
+    let (name, coded) = (kind.as_deref().unwrap_or_default(), code.as_deref().unwrap_or_default());
+    let kind = kind_of(name, coded, status.or(inner_status));
+    let mut error = TurnError::new(kind, message);
     error.code = code;
-    error.param = text("param").map(Box::from);
+    error.param = param.map(Box::from);
     if let Some(status) = status {
         keep_status(&mut error, status);
     }
@@ -126,17 +125,9 @@ fn kind_of(kind: &str, code: &str, status: Option<u16>) -> ErrorKind {
         (_, Some(status)) => ErrorKind::from_status(status),
         ("invalid_request_error", None) => ErrorKind::InvalidRequest,
         ("server_error" | "api_error" | "internal_error", None) => ErrorKind::Internal,
-        (_, None) => specific_kind(code).unwrap_or(match code {
+        (_, None) => specific_kind(code).or_else(|| error_shape::kind_of_code(code)).unwrap_or(match code {
             "server_error" => ErrorKind::Internal,
-            "rate_limit_exceeded" => ErrorKind::RateLimited,
-            "model_not_found" => ErrorKind::NotFound,
-            "invalid_api_key" => ErrorKind::Authentication,
-            code if code.starts_with("invalid_")
-                || code.contains("image")
-                || code == "context_length_exceeded" =>
-            {
-                ErrorKind::InvalidRequest
-            }
+            code if code.starts_with("invalid_") || code.contains("image") => ErrorKind::InvalidRequest,
             _ => ErrorKind::Upstream,
         }),
     }

@@ -53,7 +53,7 @@ impl Meter for StreamMeter {
             }
             (None, LastEvent::Failure) => {
                 let error = error.or_else(|| serde_json::from_str(frame.data).ok());
-                self.reading.error = error.map(|error| error::from_value(&error, None));
+                self.reading.error = error.map(|error| error::from_value(&error));
             }
             (None, LastEvent::End) => {}
         }
@@ -70,7 +70,7 @@ impl StreamMeter {
         self.reading.usage = usage.map(usage::read).or(self.reading.usage.take());
         let failed = status.as_deref() == Some("failed");
         if let Some(error) = error.filter(|_| failed || status.is_none()) {
-            self.reading.error = Some(error::from_value(&error, None));
+            self.reading.error = Some(error::from_value(&error));
         }
         self.reading.complete = !failed && status.is_some();
     }

@@ -14,16 +14,19 @@ use super::wire::{self, Item, ResponseBody};
 
 /// Reads a response.
 pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
-    let body: ResponseBody = wire::read_host(body)?;
-    if let Some(error) = failure(&body) {
+    let response: ResponseBody =
+        wire::read_host(body).map_err(|unreadable| find_error(body).unwrap_or(unreadable))?;
+    if let Some(error) = failure(&response) {
         return Err(error);
     }
-    if body.output.is_none() {
-        return Err(TurnError::upstream(
-            "the host's response has no `output`: check the upstream's base_url and dialect",
-        ));
+    if response.output.is_none() {
+        return Err(find_error(body).unwrap_or_else(|| {
+            TurnError::upstream(
+                "the host's response has no `output`: check the upstream's base_url and dialect",
+            )
+        }));
     }
-    let (head, tail) = split(body);
+    let (head, tail) = split(response);
     let ReplyTail { items, status, reason, usage } = tail;
     let blocks: Vec<Block> = items.into_iter().flat_map(content_read::blocks).collect();
     let mut seen = SeenBlocks::default();
@@ -34,11 +37,16 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     Ok(Translated { value: Reply { head, blocks, finish }, losses: Losses::default() })
 }
 
+/// The error that a host sent in place of a response.
+fn find_error(body: &[u8]) -> Option<TurnError> {
+    error::find(&serde_json::from_slice(body).ok()?)
+}
+
 /// The error of a failed response.
 pub(super) fn failure(body: &ResponseBody) -> Option<TurnError> {
     let failed = body.status.as_deref() == Some("failed") || body.output.is_none();
     match &body.error {
-        Some(error) if failed => Some(error::from_value(error, None)),
+        Some(error) if failed => Some(error::from_value(error)),
         None if body.status.as_deref() == Some("failed") => Some(TurnError::new(
             ErrorKind::Upstream,
             "the host reported a failed response without an error: try again",

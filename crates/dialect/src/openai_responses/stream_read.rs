@@ -42,7 +42,10 @@ impl ReplyReader for StreamReader {
             return self.event(frame.event, frame.data, out);
         }
         // Some hosts omit the event name; the data repeats it.
-        let kind = read::<Named<'_>>(frame.data)?.kind;
+        let kind = match read::<Named<'_>>(frame.data) {
+            Ok(named) => named.kind,
+            Err(error) => return Err(find_error(frame.data).unwrap_or(error)),
+        };
         match (kind.as_ref(), frame.event) {
             ("" | "error", _) | (_, "error") => Err(read_error(frame.data)),
             (kind, _) => self.event(kind, frame.data, out),
@@ -65,13 +68,12 @@ impl ReplyReader for StreamReader {
 }
 
 fn read_error(data: &str) -> TurnError {
-    match serde_json::from_str::<Value>(data) {
-        Ok(event) => {
-            let error = event.get("error").filter(|error| !error.is_null());
-            error::from_value(error.unwrap_or(&event), None)
-        }
-        Err(_) => TurnError::upstream(format!("the host sent an error that cannot be read: {data}")),
-    }
+    find_error(data)
+        .unwrap_or_else(|| TurnError::upstream(format!("the host sent an error that cannot be read: {data}")))
+}
+
+fn find_error(data: &str) -> Option<TurnError> {
+    error::find(&serde_json::from_str(data).ok()?)
 }
 
 impl StreamReader {

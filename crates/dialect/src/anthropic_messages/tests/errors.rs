@@ -55,7 +55,7 @@ fn unknown_error_bodies_still_give_a_clear_error() {
             "status 502 and a body that is not an error of the Messages API: <html>",
         ),
         (503, "", ErrorKind::Unavailable, "status 503 and an empty body"),
-        (529, r#"{"error":{"type":"new_error"}}"#, ErrorKind::Overloaded, "status 529"),
+        (529, r#"{"error":{"type":"new_error"}}"#, ErrorKind::Overloaded, "an error without a message"),
     ];
     for (status, body, kind, message) in cases {
         let error = DIALECT.read_error(status, body.as_bytes());

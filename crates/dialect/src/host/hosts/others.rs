@@ -21,7 +21,7 @@ pub(super) const OTHERS: &[Host] = &[
             reasons: Some(Reasons::IfAsked),
             reasoning_switch: Some(ReasoningSwitch::ReasoningEffort),
             efforts: Some(Set::<Effort>::of(&[Effort::None, Minimal, Low, Medium, High, Xhigh])),
-            reasoning_field: Some(ReasoningField::Reasoning),
+            reasoning_field: Some(ReasoningField::Details),
             refused: Some(Set::<Param>::of(&[])),
             refused_while_reasoning: Some(Set::<Param>::of(&[])),
             tools_without_reasoning: Some(false),
@@ -70,6 +70,7 @@ pub(super) const OTHERS: &[Host] = &[
             Facts {
                 reasoning_switch: Some(ReasoningSwitch::ReasoningEffort),
                 efforts: Some(Set::<Effort>::of(&[Low, Medium, High])),
+                reasoning_field: Some(ReasoningField::Details),
                 refused_while_reasoning: Some(SAMPLING),
                 ..Facts::NONE
             },

@@ -27,7 +27,7 @@ fn replies_round_trip() {
         (json!({"role": "assistant", "content": "", "tool_calls": [call]}), "tool_calls"),
         (json!({"role": "assistant", "content": null, "refusal": "no"}), "content_filter"),
         (json!({"role": "assistant", "content": "a", "reasoning": "hm"}), "length"),
-        (json!({"role": "assistant", "content": "a", "reasoning_content": "hm", "reasoning": "hm"}), "eos"),
+        (json!({"role": "assistant", "content": "a", "reasoning_content": "hm", "reasoning": "hm"}), "odd"),
         (
             json!({"role": "assistant", "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "t"}]}, {"type": "text", "text": "a"}]}),
             "stop",

