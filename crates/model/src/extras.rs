@@ -117,6 +117,11 @@ impl Extras {
         self.0.is_none()
     }
 
+    /// The dialect that attached something.
+    pub fn owner(&self) -> Option<DialectId> {
+        self.0.as_deref().map(|owned| owned.dialect)
+    }
+
     /// The fields, if they belong to `dialect`. Reports no losses; see [`Extras::write`].
     pub fn known_to(&self, dialect: DialectId) -> Option<&Fields> {
         self.0.as_deref().filter(|owned| owned.dialect == dialect).map(|owned| &owned.fields)

@@ -196,7 +196,7 @@ fn write_reasoning<'a>(
         [part] => Cow::Borrowed(part.text.as_str()),
         _ => Cow::Owned(reasoning.text()),
     };
-    if reasoning.seal.is_some() {
+    if reasoning.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) {
         losses.add(
             format!("{}.reasoning.seal", context.place),
             "openai-chat has no field for a reasoning seal",

@@ -279,7 +279,7 @@ impl ChatWriter {
     }
 
     fn end_block(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
-        if end.seal.is_some() {
+        if end.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) {
             self.losses.add("message.reasoning.seal", "openai-chat has no field for a reasoning seal");
         }
         let fields = end.extras.write(ID, "message", &mut self.losses);

@@ -7,6 +7,7 @@ mod error;
 mod meter;
 mod reply_read;
 mod reply_write;
+mod reply_write_reasoning;
 mod request_read;
 mod request_write;
 mod stored;

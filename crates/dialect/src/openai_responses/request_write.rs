@@ -24,7 +24,7 @@ const TOOL_NAMES: NameRules = NameRules {
 /// The smallest `max_output_tokens` that the API accepts.
 const MIN_OUTPUT_TOKENS: u64 = 16;
 /// Makes the host send the seal of each reasoning item.
-const INCLUDE_SEAL: &str = "reasoning.encrypted_content";
+pub(super) const INCLUDE_SEAL: &str = "reasoning.encrypted_content";
 
 /// Whether a request was read in this dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
