@@ -20,8 +20,16 @@ pub(super) struct AssistantContent {
 
 /// Reads a message: reasoning first, then text, then calls. `new_id` generates the id of a call without one.
 pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String) -> AssistantContent {
-    let AssistantIn { content, refusal, reasoning_content, reasoning, tool_calls, function_call, mut extra } =
-        message;
+    let AssistantIn {
+        content,
+        refusal,
+        reasoning_content,
+        reasoning,
+        tool_calls,
+        function_call,
+        _role: _,
+        mut extra,
+    } = message;
     let (reasoning_text, reasoning_mark) = read_reasoning(reasoning_content, reasoning, &mut extra);
     let mut extras = extras(extra);
     let mut blocks = Vec::new();
