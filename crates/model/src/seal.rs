@@ -86,7 +86,7 @@ impl SealToken {
         let seal = Seal {
             owner: owner.to_owned(),
             kind: kind.to_owned(),
-            id: (!id.is_empty()).then(|| id.to_owned()),
+            id: (!id.is_empty()).then(|| id.replace("%3A", ":").replace("%25", "%")),
             data: data.to_owned(),
         };
         Some(Self { seal, text })
@@ -96,7 +96,7 @@ impl SealToken {
 impl fmt::Display for SealToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Seal { owner, kind, id, data } = &self.seal;
-        let id = id.as_deref().unwrap_or_default();
+        let id = id.as_deref().unwrap_or_default().replace('%', "%25").replace(':', "%3A");
         match &self.text {
             None => write!(f, "{PREFIX}{owner}:{kind}:{id}:{data}"),
             Some(text) => write!(f, "{TEXT_PREFIX}{owner}:{kind}:{id}:{}:{data}{text}", data.len()),
@@ -113,7 +113,7 @@ mod tests {
         for (data, text) in
             [("proof", None), ("a:b", Some("")), ("", Some("1:2 ü\n\nthree")), ("x=", Some("thought"))]
         {
-            for id in [None, Some("rs_1")] {
+            for id in [None, Some("rs_1"), Some("functions.Bash:0"), Some("100%3A")] {
                 let seal = Seal {
                     owner: "openai-chat".into(),
                     kind: "signature".into(),

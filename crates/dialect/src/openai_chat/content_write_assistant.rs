@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Reasoning, Text, ToolCall};
+use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Reasoning, Seal, Text, ToolCall};
 
 use super::content_read_assistant::is_part;
 use super::content_write::{ContentOut, PartOut, ThinkingText, TypedPart};
 use super::extras::write_nested;
-use super::{ID, Origin, marks};
+use super::{ID, Origin, marks, thought_signature};
 use crate::NameMap;
 
 /// A message as it is written.
@@ -119,10 +119,14 @@ pub(super) fn write<'a>(
                 body.parts.push(PartOut::Typed(TypedPart::Refusal { refusal: &text.text, extra }));
             }
             Block::Refusal(text) => append(&mut out.refusal, Cow::Borrowed(&text.text), ""),
+            // Written with its call.
+            Block::Reasoning(reasoning)
+                if reasoning.seal.as_ref().is_some_and(thought_signature::is_signature) => {}
             Block::Reasoning(reasoning) => write_reasoning(reasoning, context, &mut out, &mut body, losses),
             Block::ToolCall(call) => {
                 body.interrupted = true;
-                out.call(call, id(index, call), context, losses);
+                let signature = thought_signature::find(blocks, call);
+                out.call(SignedCall { call, id: id(index, call), signature }, context, losses);
             }
             Block::Opaque(opaque) => match opaque.write(ID, context.place, losses) {
                 // Calls of an unknown kind have an id; content parts do not.
@@ -146,6 +150,11 @@ pub(super) fn write<'a>(
 /// The fixed order of a message's fields. Opaque blocks have no rank.
 fn rank(block: &Block) -> Option<u8> {
     match block {
+        Block::Reasoning(reasoning)
+            if reasoning.seal.as_ref().is_some_and(thought_signature::is_signature) =>
+        {
+            None
+        }
         Block::Reasoning(_) => Some(0),
         Block::Text(_) | Block::Refusal(_) => Some(1),
         Block::ToolCall(_) => Some(2),
@@ -153,15 +162,27 @@ fn rank(block: &Block) -> Option<u8> {
     }
 }
 
+/// A call with the id to write and its signature.
+#[derive(Clone, Copy)]
+struct SignedCall<'a> {
+    call: &'a ToolCall,
+    id: &'a str,
+    signature: Option<&'a Seal>,
+}
+
 impl<'a> AssistantOut<'a> {
-    fn call(&mut self, call: &'a ToolCall, id: &'a str, context: WriteContext<'a>, losses: &mut Losses) {
+    fn call(&mut self, signed: SignedCall<'a>, context: WriteContext<'a>, losses: &mut Losses) {
+        let SignedCall { call, id, signature } = signed;
         let name = context.names.to_host(call.name.as_str());
         if call.kind == CallKind::Custom {
             let (extra, inner) = write_nested(&call.extras, "custom", context.place, losses);
             let custom = CustomCallOut { name, input: &call.arguments, extra: inner };
             return self.tool_calls.push(CallOut::Custom { id, r#type: "custom", custom, extra });
         }
-        let (extra, inner) = write_nested(&call.extras, "function", context.place, losses);
+        let (mut extra, inner) = write_nested(&call.extras, "function", context.place, losses);
+        if let Some(signature) = signature {
+            thought_signature::put(&mut extra, signature);
+        }
         let function = FunctionCallOut { name, arguments: written_arguments(&call.arguments), extra: inner };
         if context.calls == CallForm::Tools && !call.extras.is_marked(ID, marks::LEGACY) {
             let r#type = Some("function").filter(|_| !call.extras.is_marked(ID, marks::NO_TYPE));

@@ -27,6 +27,8 @@ pub(super) enum BlockKey {
     Refusal,
     Reasoning,
     Opaque,
+    /// The signature of a call.
+    Signature(usize),
     Call(usize),
 }
 

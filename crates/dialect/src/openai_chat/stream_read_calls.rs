@@ -5,11 +5,12 @@ use serde::de::IgnoredAny;
 use toolgate_model::pairing::shortened;
 use toolgate_model::sequencer::Sequencer;
 use toolgate_model::{
-    BlockEnd, BlockStart, CallId, CallKind, Delta, Fields, Losses, ToolName, TurnError, TurnEvent,
+    BlockEnd, BlockStart, CallId, CallKind, Delta, Extras, Fields, Losses, ToolName, TurnError, TurnEvent,
 };
 
 use super::extras::{merge, nested_extras};
 use super::stream_read::BlockKey;
+use super::thought_signature;
 use super::wire_stream::{CallDelta, Str};
 
 /// The maximum number of calls in one reply. A host that starts more is broken or hostile.
@@ -154,9 +155,13 @@ impl Call {
         out: &mut Vec<TurnEvent>,
     ) {
         self.stage = Stage::Started;
-        let id = if self.id.is_empty() { generated_id(at, reply_id) } else { self.id.clone() };
+        if self.id.is_empty() {
+            self.id = generated_id(at, reply_id);
+        }
+        let signature = thought_signature::take(&mut self.extra);
+        self.write_signature(at, signature, sequencer, out);
         let start = BlockStart::ToolCall {
-            id: CallId::from(id),
+            id: CallId::from(self.id.as_str()),
             name: ToolName::from(self.name.as_str()),
             kind: self.kind,
         };
@@ -173,6 +178,7 @@ impl Call {
         if !sequencer.is_open(BlockKey::Call(at)) {
             return;
         }
+        let late_signature = thought_signature::take(&mut self.extra);
         let inner_name = match self.kind {
             CallKind::Function => "function",
             CallKind::Custom => "custom",
@@ -180,6 +186,20 @@ impl Call {
         let extra = std::mem::take(&mut self.extra);
         let extras = nested_extras(extra, inner_name, std::mem::take(&mut self.inner_extra));
         sequencer.finish(BlockKey::Call(at), BlockEnd { seal: None, extras }, out);
+        self.write_signature(at, late_signature, sequencer, out);
+    }
+
+    fn write_signature(
+        &self,
+        at: usize,
+        signature: Option<String>,
+        sequencer: &mut Sequencer<BlockKey>,
+        out: &mut Vec<TurnEvent>,
+    ) {
+        let Some(signature) = signature else { return };
+        sequencer.start(BlockKey::Signature(at), BlockStart::Reasoning(Extras::NONE), out);
+        let seal = Some(thought_signature::seal(&self.id, signature));
+        sequencer.finish(BlockKey::Signature(at), BlockEnd { seal, extras: Extras::NONE }, out);
     }
 }
 

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    BlockEnd, BlockStart, CallKind, Delivery, Delta, Extras, Fields, Finish, Losses, ReplyHead, TurnError,
-    TurnEvent, Usage, UsageReport,
+    BlockEnd, BlockStart, CallKind, Delivery, Delta, Extras, Fields, Finish, Losses, ReplyHead, Seal,
+    TurnError, TurnEvent, Usage, UsageReport,
 };
 
 use super::content_write_assistant::{CallForm, PARAGRAPH};
 use super::reply_write::{self, FinishFields};
 use super::stream_write_chunk::{ChoiceFields, ChunkHead, ChunkWriter, json_text, quoted};
 use super::usage::UsageOut;
-use super::{ID, Origin, error, marks};
+use super::{ID, Origin, error, marks, thought_signature};
 use crate::frame::{write_comment, write_data};
 use crate::{ReplyContext, ReplyWriter};
 
@@ -25,6 +25,10 @@ pub struct ChatWriter {
     open: OpenBlock,
     /// Calls are numbered from 0 without gaps (T8).
     started_calls: u32,
+    /// The id of the latest call.
+    call_id: String,
+    /// The signature of the next call.
+    signature: Option<Seal>,
     written: WrittenContent,
     losses: Losses,
 }
@@ -97,6 +101,8 @@ impl ChatWriter {
             reasoning: ReasoningForm::ReasoningContent,
             open: OpenBlock::None,
             started_calls: 0,
+            call_id: String::new(),
+            signature: None,
             written: WrittenContent::NoText,
             losses: Losses::default(),
         }
@@ -203,6 +209,7 @@ impl ChatWriter {
     fn start_call(&mut self, id: &str, name: &str, kind: CallKind, out: &mut Vec<u8>) -> OpenBlock {
         let index = self.started_calls;
         self.started_calls += 1;
+        id.clone_into(&mut self.call_id);
         let (id, name) = (quoted(id), quoted(name));
         let delta = match (self.calls, kind) {
             (CallForm::Tools, CallKind::Function) => format!(
@@ -282,20 +289,44 @@ impl ChatWriter {
         if end.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) {
             self.losses.add("message.reasoning.seal", "openai-chat has no field for a reasoning seal");
         }
-        let fields = end.extras.write(ID, "message", &mut self.losses);
+        let mut fields = end.extras.write(ID, "message", &mut self.losses);
         let OpenBlock::Call { kind, has_input } = std::mem::replace(&mut self.open, OpenBlock::None) else {
-            return;
+            return self.signature(end, out);
         };
+        if let Some(signature) = self.signature.take_if(|seal| thought_signature::signs(seal, &self.call_id))
+        {
+            thought_signature::put(&mut fields, &signature);
+        }
         // T9: no arguments are written as an empty object.
         if !has_input && kind == CallKind::Function {
             self.input_delta(kind, "{}", out);
         }
-        if !fields.is_empty() && self.calls == CallForm::Tools {
-            let index = self.started_calls.saturating_sub(1);
-            let mut call = Fields::from_iter([("index".to_owned(), Value::from(index))]);
-            call.extend(fields);
-            self.chunks.delta(&format!("{{\"tool_calls\":[{}]}}", json_text(&call)), out);
+        self.call_fields(fields, out);
+    }
+
+    /// Keeps a signature for its call, or adds it to the latest call.
+    fn signature(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
+        let Some(seal) = end.seal.as_ref().filter(|seal| thought_signature::is_signature(seal)) else {
+            return;
+        };
+        if !thought_signature::signs(seal, &self.call_id) {
+            self.signature = Some(seal.clone());
+            return;
         }
+        let mut fields = Fields::new();
+        thought_signature::put(&mut fields, seal);
+        self.call_fields(fields, out);
+    }
+
+    /// Adds fields to the latest call.
+    fn call_fields(&mut self, fields: Fields, out: &mut Vec<u8>) {
+        if fields.is_empty() || self.calls != CallForm::Tools {
+            return;
+        }
+        let index = self.started_calls.saturating_sub(1);
+        let mut call = Fields::from_iter([("index".to_owned(), Value::from(index))]);
+        call.extend(fields);
+        self.chunks.delta(&format!("{{\"tool_calls\":[{}]}}", json_text(&call)), out);
     }
 
     fn finish(&mut self, finish: &Finish, out: &mut Vec<u8>) {
