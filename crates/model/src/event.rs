@@ -2,7 +2,8 @@
 
 use crate::extras::{Extras, Opaque};
 use crate::ids::{CallId, ModelName, ReplyId, ToolName};
-use crate::message::{ReasoningKind, Seal};
+use crate::message::ReasoningKind;
+use crate::seal::Seal;
 use crate::tool::CallKind;
 use crate::usage::Usage;
 

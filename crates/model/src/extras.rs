@@ -117,6 +117,11 @@ impl Extras {
         self.0.is_none()
     }
 
+    /// The dialect that attached something.
+    pub fn owner(&self) -> Option<DialectId> {
+        self.0.as_deref().map(|owned| owned.dialect)
+    }
+
     /// The fields, if they belong to `dialect`. Reports no losses; see [`Extras::write`].
     pub fn known_to(&self, dialect: DialectId) -> Option<&Fields> {
         self.0.as_deref().filter(|owned| owned.dialect == dialect).map(|owned| &owned.fields)
@@ -163,11 +168,23 @@ impl Extras {
         if owned.dialect == dialect {
             return owned.fields.clone();
         }
-        for name in owned.fields.keys().filter(|name| !owned.envelope.contains(name)) {
+        let lost =
+            owned.fields.iter().filter(|(name, value)| !owned.envelope.contains(name) && !is_empty(value));
+        for (name, _) in lost {
             losses
                 .unknown_to(dialect, if place.is_empty() { name.clone() } else { format!("{place}.{name}") });
         }
         Fields::new()
+    }
+}
+
+/// True for a value that says nothing: dropping it is not a loss.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
@@ -233,5 +250,17 @@ mod tests {
         check(&extras, &["item.id", "item.caller"]);
         check(&extras.clone().envelope_fields(&["id"]), &["item.caller"]);
         check(&extras.all_envelope_fields(), &[]);
+    }
+
+    #[test]
+    fn empty_fields_are_dropped_without_a_loss_report() {
+        let Value::Object(fields) =
+            serde_json::json!({ "refusal": null, "annotations": [], "metadata": {}, "store": false })
+        else {
+            return;
+        };
+        let mut losses = Losses::default();
+        Extras::of(OWNER, fields).write(OTHER, "", &mut losses);
+        assert_eq!(losses.iter().map(|loss| loss.place.as_str()).collect::<Vec<_>>(), ["store"]);
     }
 }

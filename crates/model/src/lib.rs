@@ -26,6 +26,7 @@ pub mod pairing;
 pub mod references;
 pub mod reply;
 pub mod request;
+pub mod seal;
 pub mod sequencer;
 pub mod stop_reason;
 pub mod tool;
@@ -41,12 +42,12 @@ pub use lineage::{Lineage, PrefixHash};
 pub use loss::{Loss, Losses, Translated};
 pub use message::{
     AssistantMessage, Audio, Block, Document, Image, Message, Part, Reasoning, ReasoningKind, ReasoningPart,
-    Seal, Source, SystemMessage, SystemRole, Text, ToolCall, ToolOutcome, ToolResult, ToolResults,
-    UserMessage,
+    Source, SystemMessage, SystemRole, Text, ToolCall, ToolOutcome, ToolResult, ToolResults, UserMessage,
 };
 pub use reply::Reply;
 pub use request::{
     Delivery, OutputFormat, ReasoningRequest, Retention, Sampling, SchemaFormat, TurnRequest, UsageReport,
 };
+pub use seal::{Seal, SealToken};
 pub use tool::{CallKind, Choice, CustomTool, FunctionTool, Parallel, Tool, ToolChoice};
 pub use usage::Usage;

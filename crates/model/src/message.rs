@@ -1,8 +1,9 @@
 //! The messages of a conversation. The types exclude what no dialect allows: a user cannot call a tool, an assistant
 //! cannot return a result (D2).
 
-use crate::extras::{DialectId, Extras, Opaque};
+use crate::extras::{Extras, Opaque};
 use crate::ids::{CallId, ToolName};
+use crate::seal::Seal;
 use crate::tool::CallKind;
 
 /// One message of a conversation.
@@ -188,7 +189,7 @@ pub enum Source {
     Url(String),
     /// A file uploaded to a provider; other providers cannot access it.
     File {
-        /// [`DialectId::provider`] of that provider.
+        /// [`DialectId::provider`](crate::DialectId::provider) of that provider.
         provider: &'static str,
         /// The provider's id for the file.
         id: String,
@@ -248,53 +249,6 @@ pub enum ReasoningKind {
     Full,
     /// A summary for people.
     Summary,
-}
-
-/// A provider's proof of its own reasoning: a signature or the encrypted reasoning. It is sent only to the dialect that
-/// made it (T26). Clients of another dialect receive it as a [token](Seal::to_token).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seal {
-    /// [`DialectId::name`] of the dialect that made it.
-    pub owner: String,
-    /// The kind in that dialect: `signature`, `redacted`, `encrypted`.
-    pub kind: String,
-    /// The reasoning's id in that dialect, if it has one.
-    pub id: Option<String>,
-    /// The signature or encrypted data.
-    pub data: String,
-}
-
-/// The prefix of a foreign seal's token. No provider's signature contains a colon.
-const TOKEN_PREFIX: &str = "toolgate:1:";
-
-impl Seal {
-    /// A seal made by `dialect`.
-    pub fn new(dialect: DialectId, kind: &str, data: impl Into<String>) -> Self {
-        Self { owner: dialect.name.to_owned(), kind: kind.to_owned(), id: None, data: data.into() }
-    }
-
-    /// True if `dialect` made it.
-    pub fn belongs_to(&self, dialect: DialectId) -> bool {
-        self.owner == dialect.name
-    }
-
-    /// The seal as one string, for a client whose dialect has only its own seals.
-    pub fn to_token(&self) -> String {
-        let id = self.id.as_deref().unwrap_or_default();
-        format!("{TOKEN_PREFIX}{}:{}:{id}:{}", self.owner, self.kind, self.data)
-    }
-
-    /// Parses the output of [`Seal::to_token`]; `None` for any other string.
-    pub fn from_token(text: &str) -> Option<Self> {
-        let mut fields = text.strip_prefix(TOKEN_PREFIX)?.splitn(4, ':');
-        let (owner, kind, id, data) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-        Some(Self {
-            owner: owner.to_owned(),
-            kind: kind.to_owned(),
-            id: (!id.is_empty()).then(|| id.to_owned()),
-            data: data.to_owned(),
-        })
-    }
 }
 
 /// A tool call.

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use toolgate_model::{Block, Fields, Losses, Reply, ReplyHead, ReplyId, StopReason, Translated};
+use toolgate_model::{
+    Block, Fields, Losses, Reasoning, Reply, ReplyHead, ReplyId, Seal, StopReason, Translated,
+};
 
 use super::ID;
 use super::content_write::{report_refusal, write_call, write_opaque, write_reasoning, write_text};
@@ -23,7 +25,7 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
         None => UsageOut::uncounted(context.estimated_input, &mut losses),
     };
     let mut message = opening(head, context, usage, &mut losses);
-    message.content = blocks.iter().filter_map(|block| write_block(block, &mut losses)).collect();
+    message.content = blocks.iter().filter_map(|block| write_block(block, head, &mut losses)).collect();
     message.stop_reason = Some(write_stop_reason(&finish.stop, &mut losses));
     message.stop_sequence = finish.stop_sequence.as_deref();
     message.extra.extend(finish.extras.write(ID, "reply", &mut losses));
@@ -76,17 +78,35 @@ fn written_id<'a>(head: &'a ReplyHead, context: &'a ReplyContext) -> Cow<'a, str
     if id.starts_with(ID_PREFIX) { Cow::Borrowed(id) } else { Cow::Owned(format!("{ID_PREFIX}{id}")) }
 }
 
-fn write_block<'a>(block: &'a Block, losses: &mut Losses) -> Option<BlockOut<'a>> {
+fn write_block<'a>(block: &'a Block, head: &ReplyHead, losses: &mut Losses) -> Option<BlockOut<'a>> {
     Some(match block {
         Block::Text(text) => write_text(text, losses),
         Block::Refusal(text) => {
             report_refusal(losses);
             write_text(text, losses)
         }
-        Block::Reasoning(reasoning) => write_reasoning(reasoning, losses),
+        Block::Reasoning(reasoning) => write_reply_reasoning(reasoning, head, losses),
         Block::ToolCall(call) => write_call(call, call.id.as_str(), call.name.as_str(), losses),
         Block::Opaque(opaque) => return write_opaque(opaque, losses),
     })
+}
+
+fn write_reply_reasoning<'a>(
+    reasoning: &'a Reasoning,
+    head: &ReplyHead,
+    losses: &mut Losses,
+) -> BlockOut<'a> {
+    match (write_reasoning(reasoning, losses), origin_seal(head)) {
+        (BlockOut::Thinking { thinking, signature, extra }, Some(seal)) if signature.is_empty() => {
+            BlockOut::Thinking { thinking, signature: Cow::Owned(seal.to_token()), extra }
+        }
+        (block, _) => block,
+    }
+}
+
+/// The seal for reasoning that its host did not seal: the AI SDK returns only thinking with a signature.
+pub(super) fn origin_seal(head: &ReplyHead) -> Option<Seal> {
+    head.extras.owner().filter(|origin| *origin != ID).map(Seal::origin)
 }
 
 /// The `stop_reason`.

@@ -3,15 +3,15 @@
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::{
-    BlockEnd, BlockStart, CallKind, Delta, Fields, Finish, JsonText, Losses, ReplyHead, TurnError, TurnEvent,
-    Usage,
+    BlockEnd, BlockStart, CallKind, Delta, Fields, Finish, JsonText, Losses, ReplyHead, Seal, TurnError,
+    TurnEvent, Usage,
 };
 
 use super::ID;
 use super::content_write::{redacted_data, report_refusal, signature_text, write_opaque};
 use super::content_write_input::{CUSTOM_INPUT, escaped};
 use super::error;
-use super::reply_write::{MessageOut, opening, write_stop_reason};
+use super::reply_write::{MessageOut, opening, origin_seal, write_stop_reason};
 use super::usage::UsageOut;
 use super::wire::BlockOut;
 use crate::frame::write_event;
@@ -25,6 +25,8 @@ pub(super) struct StreamWriter {
     context: ReplyContext,
     /// Held back until the next event, which may be the host's usage for `message_start`.
     head: Option<ReplyHead>,
+    /// For reasoning that its host did not seal.
+    origin_seal: Option<Seal>,
     usage: Option<Usage>,
     /// The next block's number (T7).
     index: u64,
@@ -122,14 +124,25 @@ struct StopOut<'a> {
 
 impl StreamWriter {
     pub(super) fn new(context: ReplyContext) -> Self {
-        Self { context, head: None, usage: None, index: 0, open: OpenBlock::None, losses: Losses::default() }
+        Self {
+            context,
+            head: None,
+            origin_seal: None,
+            usage: None,
+            index: 0,
+            open: OpenBlock::None,
+            losses: Losses::default(),
+        }
     }
 }
 
 impl ReplyWriter for StreamWriter {
     fn event(&mut self, event: TurnEvent, out: &mut Vec<u8>) {
         match event {
-            TurnEvent::Started(head) => self.head = Some(head),
+            TurnEvent::Started(head) => {
+                self.origin_seal = origin_seal(&head);
+                self.head = Some(head);
+            }
             TurnEvent::Usage(usage) => {
                 self.usage = Some(usage);
                 self.begin(out);
@@ -284,7 +297,7 @@ impl StreamWriter {
     }
 
     fn finish_reasoning(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
-        if let Some(seal) = &end.seal {
+        if let Some(seal) = end.seal.as_ref().or(self.origin_seal.as_ref()) {
             self.put_delta(DeltaOut::Signature { signature: &signature_text(seal) }, out);
         }
         let late = end.extras.write(ID, "thinking", &mut self.losses);

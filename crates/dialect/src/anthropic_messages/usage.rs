@@ -45,7 +45,8 @@ impl UsageIn {
             cache_write: self.cache_creation_input_tokens.unwrap_or_default(),
             output: self.output_tokens.unwrap_or_default(),
             reasoning,
-            extras: extras(extra),
+            // Other dialects count the same tokens, only in less detail.
+            extras: extras(extra).all_envelope_fields(),
         }
     }
 }

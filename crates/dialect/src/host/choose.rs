@@ -120,6 +120,7 @@ impl HostFacts {
             profile.apply(&family.facts);
         }
         if let Some(facts) = self.row() {
+            profile.apply(&hosts::KNOWN);
             profile.apply(facts);
         }
         if let Some(host) = self.host.filter(|_| self.dialect == openai_chat::ID)

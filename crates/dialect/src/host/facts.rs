@@ -228,6 +228,18 @@ named! {
 }
 
 named! {
+    /// Whether a call carries the signature that Gemini gave it.
+    ThoughtSignatures {
+        /// If the client returned it.
+        IfPresent = "if-present",
+        /// Always: without it, the documented placeholder is sent.
+        Required = "required",
+        /// Never.
+        Refused = "refused",
+    }
+}
+
+named! {
     /// Where system messages may be.
     SystemMessages {
         /// Anywhere.

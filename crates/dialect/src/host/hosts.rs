@@ -3,7 +3,7 @@
 mod makers;
 mod others;
 
-use super::facts::{Effort, ReasoningSwitch, Reasons, Set};
+use super::facts::{Effort, ReasoningSwitch, Reasons, Set, ThoughtSignatures};
 use super::profile::Facts;
 
 /// Every known host.
@@ -43,6 +43,9 @@ const fn efforts(values: &[Effort]) -> Facts {
         ..Facts::NONE
     }
 }
+
+/// What every known host refuses unless its row says otherwise.
+pub(super) const KNOWN: Facts = Facts { thought_signatures: Some(ThoughtSignatures::Refused), ..Facts::NONE };
 
 /// A model that reasons by default and takes these efforts.
 const fn reasoner(reasons: Reasons, values: &[Effort]) -> Facts {

@@ -22,5 +22,6 @@ pub use choose::{Choice, HostFacts, UnknownFact};
 pub use facts::{
     CallIds, Effort, ForcedCalls, Images, JsonOutput, LimitField, Param, Prefill, ReasoningField,
     ReasoningRequired, ReasoningSwitch, Reasons, SchemaPart, Set, SystemMessages, ThinkingMode,
+    ThoughtSignatures,
 };
 pub use profile::{Facts, HostProfile};

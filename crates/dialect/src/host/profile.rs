@@ -5,6 +5,7 @@ use toolgate_model::DialectId;
 use super::facts::{
     CallIds, Effort, Fact, ForcedCalls, Images, JsonOutput, LimitField, Param, Prefill, ReasoningField,
     ReasoningRequired, ReasoningSwitch, Reasons, SchemaPart, Set, SystemMessages, ThinkingMode,
+    ThoughtSignatures,
 };
 use crate::{anthropic_messages, openai_responses};
 
@@ -118,8 +119,8 @@ facts! {
     stream_options: bool,
     /// The JSON output formats.
     json_output: JsonOutput,
-    /// Whether calls must return with their thought signature (Gemini).
-    thought_signatures: bool,
+    /// Whether calls carry Gemini's thought signature (Chat).
+    thought_signatures: ThoughtSignatures,
     /// Whether replies have the form that clients of the same dialect expect. If not, they are rewritten.
     relayed_replies: bool,
 }
@@ -172,7 +173,7 @@ impl HostProfile {
             openai_fields: false,
             stream_options: true,
             json_output: JsonOutput::Schema,
-            thought_signatures: false,
+            thought_signatures: ThoughtSignatures::IfPresent,
             relayed_replies: true,
         };
         if dialect == anthropic_messages::ID {

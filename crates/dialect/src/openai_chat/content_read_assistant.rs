@@ -10,7 +10,7 @@ use super::extras::{extras, nested_extras};
 use super::reasoning_details::REASONING_DETAILS;
 use super::wire::{AssistantIn, CallIn, CustomCallIn, FunctionCallIn, PartIn, RefusalIn, TextIn};
 use super::wire_either::StringOrArray;
-use super::{ID, content_read, marks, reasoning_details};
+use super::{ID, content_read, marks, reasoning_details, thought_signature};
 
 /// The content of an assistant message.
 pub(super) struct AssistantContent {
@@ -30,6 +30,7 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
         reasoning_details,
         tool_calls,
         function_call,
+        _role: _,
         mut extra,
     } = message;
     let fields = [
@@ -49,7 +50,7 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
     }
     blocks.extend(refusal.filter(|text| !text.is_empty()).map(|text| Block::Refusal(Text::new(text))));
     let calls = tool_calls.unwrap_or_default().into_iter();
-    blocks.extend(calls.enumerate().map(|(index, call)| read_call(call, || new_id(index))));
+    blocks.extend(calls.enumerate().flat_map(|(index, call)| read_call(call, || new_id(index))));
     blocks.extend(function_call.filter(|call| !call.name.is_empty()).map(|call| {
         let mut call = function_block(Some(new_id(0)), call, Fields::new(), String::new);
         call.extras.mark(ID, marks::LEGACY);
@@ -159,28 +160,36 @@ fn thinking_text(part: &Opaque) -> Option<String> {
     }
 }
 
-fn read_call(call: CallIn, new_id: impl FnOnce() -> String) -> Block {
+/// Reads a call, preceded by its signature if it has one.
+fn read_call(call: CallIn, new_id: impl FnOnce() -> String) -> Vec<Block> {
     match call {
-        CallIn::Function { id, function, extra } => {
-            Block::ToolCall(function_block(id, function, extra, new_id))
+        CallIn::Function { id, function, mut extra } => {
+            let signature = thought_signature::take(&mut extra);
+            signed(function_block(id, function, extra, new_id), signature)
         }
-        CallIn::Untyped { id, function, extra } => {
+        CallIn::Untyped { id, function, mut extra } => {
+            let signature = thought_signature::take(&mut extra);
             let mut call = function_block(id, function, extra, new_id);
             call.extras.mark(ID, marks::NO_TYPE);
-            Block::ToolCall(call)
+            signed(call, signature)
         }
         CallIn::Custom { id, custom: CustomCallIn { name, input, extra: inner }, extra } => {
             let (id, extras) = call_id(id, nested_extras(extra, "custom", inner), new_id);
-            Block::ToolCall(ToolCall {
+            vec![Block::ToolCall(ToolCall {
                 id: id.into(),
                 name: name.into(),
                 kind: CallKind::Custom,
                 arguments: input,
                 extras,
-            })
+            })]
         }
-        CallIn::Other(opaque) => Block::Opaque(opaque),
+        CallIn::Other(opaque) => vec![Block::Opaque(opaque)],
     }
+}
+
+fn signed(call: ToolCall, signature: Option<String>) -> Vec<Block> {
+    let signature = signature.map(|signature| thought_signature::block(call.id.as_str(), signature));
+    signature.into_iter().chain([Block::ToolCall(call)]).collect()
 }
 
 fn function_block(

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Reasoning, Text, ToolCall};
+use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Reasoning, Seal, Text, ToolCall};
 
 use super::content_read_assistant::is_part;
 use super::content_write::{ContentOut, PartOut, ThinkingText, TypedPart};
 use super::extras::write_nested;
 use super::reasoning_details::REASONING_DETAILS;
-use super::{ID, Origin, marks, reasoning_details};
+use super::{ID, Origin, marks, reasoning_details, thought_signature};
 use crate::NameMap;
-use crate::host::{HostProfile, ReasoningField, ReasoningRequired};
+use crate::host::{HostProfile, ReasoningField, ReasoningRequired, ThoughtSignatures};
 
 /// A message as it is written.
 #[derive(Serialize)]
@@ -105,6 +105,15 @@ pub(super) enum MessageReader<'a> {
     Host(&'a HostProfile),
 }
 
+impl MessageReader<'_> {
+    fn thought_signatures(self) -> ThoughtSignatures {
+        match self {
+            Self::Client => ThoughtSignatures::IfPresent,
+            Self::Host(profile) => profile.thought_signatures,
+        }
+    }
+}
+
 /// What writing a message depends on.
 #[derive(Clone, Copy)]
 pub(super) struct WriteContext<'a> {
@@ -150,10 +159,14 @@ pub(super) fn write<'a>(
                 body.parts.push(PartOut::Typed(TypedPart::Refusal { refusal: &text.text, extra }));
             }
             Block::Refusal(text) => append(&mut out.refusal, Cow::Borrowed(&text.text), ""),
+            // Written with its call.
+            Block::Reasoning(reasoning)
+                if reasoning.seal.as_ref().is_some_and(thought_signature::is_signature) => {}
             Block::Reasoning(reasoning) => write_reasoning(reasoning, context, &mut out, &mut body, losses),
             Block::ToolCall(call) => {
                 body.interrupted = true;
-                out.call(call, id(index, call), context, losses);
+                let signature = thought_signature::find(blocks, call);
+                out.call(SignedCall { call, id: id(index, call), signature }, context, losses);
             }
             Block::Opaque(opaque) => match opaque.write(ID, context.place, losses) {
                 // Calls of an unknown kind have an id; content parts do not.
@@ -182,11 +195,24 @@ pub(super) fn write<'a>(
 /// The fixed order of a message's fields. Opaque blocks have no rank.
 fn rank(block: &Block) -> Option<u8> {
     match block {
+        Block::Reasoning(reasoning)
+            if reasoning.seal.as_ref().is_some_and(thought_signature::is_signature) =>
+        {
+            None
+        }
         Block::Reasoning(_) => Some(0),
         Block::Text(_) | Block::Refusal(_) => Some(1),
         Block::ToolCall(_) => Some(2),
         Block::Opaque(_) => None,
     }
+}
+
+/// A call with the id to write and its signature.
+#[derive(Clone, Copy)]
+struct SignedCall<'a> {
+    call: &'a ToolCall,
+    id: &'a str,
+    signature: Option<&'a Seal>,
 }
 
 impl<'a> AssistantOut<'a> {
@@ -224,14 +250,25 @@ impl<'a> AssistantOut<'a> {
         self.reasoning_content.get_or_insert(Cow::Borrowed(placeholder));
     }
 
-    fn call(&mut self, call: &'a ToolCall, id: &'a str, context: WriteContext<'a>, losses: &mut Losses) {
+    fn call(&mut self, signed: SignedCall<'a>, context: WriteContext<'a>, losses: &mut Losses) {
+        let SignedCall { call, id, signature } = signed;
         let name = context.names.to_host(call.name.as_str());
         if call.kind == CallKind::Custom {
             let (extra, inner) = write_nested(&call.extras, "custom", context.place, losses);
             let custom = CustomCallOut { name, input: &call.arguments, extra: inner };
             return self.tool_calls.push(CallOut::Custom { id, r#type: "custom", custom, extra });
         }
-        let (extra, inner) = write_nested(&call.extras, "function", context.place, losses);
+        let (mut extra, inner) = write_nested(&call.extras, "function", context.place, losses);
+        let is_first = self.tool_calls.is_empty();
+        match (signature, context.reader.thought_signatures()) {
+            (Some(seal), ThoughtSignatures::IfPresent | ThoughtSignatures::Required) => {
+                thought_signature::put(&mut extra, &seal.data);
+            }
+            (None, ThoughtSignatures::Required) if is_first => {
+                thought_signature::put(&mut extra, thought_signature::PLACEHOLDER);
+            }
+            _ => {}
+        }
         let function = FunctionCallOut { name, arguments: written_arguments(&call.arguments), extra: inner };
         if context.calls == CallForm::Tools && !call.extras.is_marked(ID, marks::LEGACY) {
             let r#type = Some("function").filter(|_| !call.extras.is_marked(ID, marks::NO_TYPE));
@@ -261,7 +298,7 @@ fn write_reasoning<'a>(
     let extra = reasoning.extras.write(ID, context.place, losses);
     let field = match context.reader {
         MessageReader::Client => None,
-        MessageReader::Host(_) if reasoning.seal.as_ref().is_some_and(|seal| !seal.belongs_to(ID)) => {
+        MessageReader::Host(_) if reasoning.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) => {
             Some(ReasoningField::None)
         }
         MessageReader::Host(profile) => Some(profile.reasoning_field),
@@ -285,7 +322,7 @@ fn write_reasoning<'a>(
         if text.is_empty() || reasoning.extras.is_marked(ID, marks::REASONING_DETAILS) {
             return;
         }
-    } else if reasoning.seal.is_some() && field.is_none() {
+    } else if field.is_none() && reasoning.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) {
         losses.add(
             format!("{}.reasoning.seal", context.place),
             "openai-chat has no field for a reasoning seal",

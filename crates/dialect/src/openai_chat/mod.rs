@@ -26,6 +26,7 @@ mod stream_read_head;
 mod stream_read_surrogates;
 mod stream_write;
 mod stream_write_chunk;
+mod thought_signature;
 mod usage;
 mod wire;
 mod wire_either;

@@ -108,9 +108,10 @@ pub(super) fn seconds(number: &str) -> Option<u64> {
     number.split('.').next()?.parse().ok()
 }
 
-/// Marks the head as read in this dialect.
+/// Marks the head as read in this dialect. Its fields are the envelope of the reply (`system_fingerprint`).
 pub(super) fn mark_head(head: &mut ReplyHead) {
     head.extras.mark(ID, marks::NATIVE);
+    head.extras = std::mem::take(&mut head.extras).all_envelope_fields();
 }
 
 /// The key of the message's unknown fields in a finish's extras; the choice's fields are beside it.
@@ -126,7 +127,7 @@ pub(super) fn finish_extras(mut choice: Fields, message: Fields, reply: Fields) 
             choice.insert(name.to_owned(), Value::Object(fields));
         }
     }
-    extras(choice)
+    extras(choice).envelope_fields(&[REPLY])
 }
 
 /// Drops calls without a name (T15): some hosts send an empty call with every message.

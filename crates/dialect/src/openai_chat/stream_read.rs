@@ -28,6 +28,8 @@ pub(super) enum BlockKey {
     Refusal,
     Reasoning,
     Opaque,
+    /// The signature of a call.
+    Signature(usize),
     Call(usize),
 }
 

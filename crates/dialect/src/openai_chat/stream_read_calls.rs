@@ -5,11 +5,12 @@ use serde::de::IgnoredAny;
 use toolgate_model::pairing::shortened;
 use toolgate_model::sequencer::Sequencer;
 use toolgate_model::{
-    BlockEnd, BlockStart, CallId, CallKind, Delta, Fields, Losses, ToolName, TurnError, TurnEvent,
+    BlockEnd, BlockStart, CallId, CallKind, Delta, Extras, Fields, Losses, ToolName, TurnError, TurnEvent,
 };
 
 use super::extras::{merge, nested_extras};
 use super::stream_read::BlockKey;
+use super::thought_signature;
 use super::wire_stream::{CallDelta, Str};
 
 /// The maximum number of calls in one reply. A host that starts more is broken or hostile.
@@ -123,7 +124,9 @@ impl Calls {
             if call.stage == Stage::Unnamed {
                 call.start(at, reply_id, sequencer, out);
             }
+            let late_signature = thought_signature::take(&mut call.extra);
             sequencer.finish(BlockKey::Call(at), call.block_end(), out);
+            call.write_signature(at, late_signature, sequencer, out);
         }
     }
 
@@ -180,9 +183,13 @@ impl Call {
         out: &mut Vec<TurnEvent>,
     ) {
         self.stage = Stage::Started;
-        let id = if self.id.is_empty() { generated_id(at, reply_id) } else { self.id.clone() };
+        if self.id.is_empty() {
+            self.id = generated_id(at, reply_id);
+        }
+        let signature = thought_signature::take(&mut self.extra);
+        self.write_signature(at, signature, sequencer, out);
         let start = BlockStart::ToolCall {
-            id: CallId::from(id),
+            id: CallId::from(self.id.as_str()),
             name: ToolName::from(self.name.as_str()),
             kind: self.kind,
         };
@@ -204,6 +211,19 @@ impl Call {
         };
         let extras = nested_extras(self.extra.clone(), inner_name, self.inner_extra.clone());
         BlockEnd { seal: None, extras }
+    }
+
+    fn write_signature(
+        &self,
+        at: usize,
+        signature: Option<String>,
+        sequencer: &mut Sequencer<BlockKey>,
+        out: &mut Vec<TurnEvent>,
+    ) {
+        let Some(signature) = signature else { return };
+        sequencer.start(BlockKey::Signature(at), BlockStart::Reasoning(Extras::NONE), out);
+        let seal = Some(thought_signature::seal(&self.id, signature));
+        sequencer.finish(BlockKey::Signature(at), BlockEnd { seal, extras: Extras::NONE }, out);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    BlockEnd, BlockStart, CallKind, Delivery, Delta, Extras, Fields, Finish, Losses, ReplyHead, TurnError,
-    TurnEvent, Usage, UsageReport,
+    BlockEnd, BlockStart, CallKind, Delivery, Delta, Extras, Fields, Finish, Losses, ReplyHead, Seal,
+    TurnError, TurnEvent, Usage, UsageReport,
 };
 
 use super::content_write_assistant::{CallForm, PARAGRAPH};
@@ -11,7 +11,7 @@ use super::reasoning_details::REASONING_DETAILS;
 use super::reply_write::{self, FinishFields, RefusalForm};
 use super::stream_write_chunk::{ChoiceFields, ChunkHead, ChunkWriter, json_text, quoted};
 use super::usage::UsageOut;
-use super::{ID, Origin, error, marks, reasoning_details};
+use super::{ID, Origin, error, marks, reasoning_details, thought_signature};
 use crate::frame::{write_comment, write_data};
 use crate::{ReplyContext, ReplyWriter};
 
@@ -26,6 +26,10 @@ pub struct ChatWriter {
     open: OpenBlock,
     /// Calls are numbered from 0 without gaps (T8).
     started_calls: u32,
+    /// The id of the latest call.
+    call_id: String,
+    /// The signature of the next call.
+    signature: Option<Seal>,
     written: WrittenContent,
     refusal: RefusalForm,
     losses: Losses,
@@ -106,6 +110,8 @@ impl ChatWriter {
             reasoning: ReasoningForm::ReasoningContent,
             open: OpenBlock::None,
             started_calls: 0,
+            call_id: String::new(),
+            signature: None,
             written: WrittenContent::NoText,
             refusal: RefusalForm::FinishReason,
             losses: Losses::default(),
@@ -216,6 +222,7 @@ impl ChatWriter {
     fn start_call(&mut self, id: &str, name: &str, kind: CallKind, out: &mut Vec<u8>) -> OpenBlock {
         let index = self.started_calls;
         self.started_calls += 1;
+        id.clone_into(&mut self.call_id);
         let (id, name) = (quoted(id), quoted(name));
         let delta = match (self.calls, kind) {
             (CallForm::Tools, CallKind::Function) => format!(
@@ -296,23 +303,47 @@ impl ChatWriter {
     fn end_block(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
         if let Some(details) = end.seal.as_ref().and_then(reasoning_details::of_seal) {
             self.chunks.delta(&format!("{{\"{REASONING_DETAILS}\":{details}}}"), out);
-        } else if end.seal.is_some() {
+        } else if end.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) {
             self.losses.add("message.reasoning.seal", "openai-chat has no field for a reasoning seal");
         }
-        let fields = end.extras.write(ID, "message", &mut self.losses);
+        let mut fields = end.extras.write(ID, "message", &mut self.losses);
         let OpenBlock::Call { kind, has_input } = std::mem::replace(&mut self.open, OpenBlock::None) else {
-            return;
+            return self.signature(end, out);
         };
+        if let Some(signature) = self.signature.take_if(|seal| thought_signature::signs(seal, &self.call_id))
+        {
+            thought_signature::put(&mut fields, &signature.data);
+        }
         // T9: no arguments are written as an empty object.
         if !has_input && kind == CallKind::Function {
             self.input_delta(kind, "{}", out);
         }
-        if !fields.is_empty() && self.calls == CallForm::Tools {
-            let index = self.started_calls.saturating_sub(1);
-            let mut call = Fields::from_iter([("index".to_owned(), Value::from(index))]);
-            call.extend(fields);
-            self.chunks.delta(&format!("{{\"tool_calls\":[{}]}}", json_text(&call)), out);
+        self.call_fields(fields, out);
+    }
+
+    /// Keeps a signature for its call, or adds it to the latest call.
+    fn signature(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
+        let Some(seal) = end.seal.as_ref().filter(|seal| thought_signature::is_signature(seal)) else {
+            return;
+        };
+        if !thought_signature::signs(seal, &self.call_id) {
+            self.signature = Some(seal.clone());
+            return;
         }
+        let mut fields = Fields::new();
+        thought_signature::put(&mut fields, &seal.data);
+        self.call_fields(fields, out);
+    }
+
+    /// Adds fields to the latest call.
+    fn call_fields(&mut self, fields: Fields, out: &mut Vec<u8>) {
+        if fields.is_empty() || self.calls != CallForm::Tools {
+            return;
+        }
+        let index = self.started_calls.saturating_sub(1);
+        let mut call = Fields::from_iter([("index".to_owned(), Value::from(index))]);
+        call.extend(fields);
+        self.chunks.delta(&format!("{{\"tool_calls\":[{}]}}", json_text(&call)), out);
     }
 
     fn finish(&mut self, finish: &Finish, out: &mut Vec<u8>) {

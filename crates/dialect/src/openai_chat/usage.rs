@@ -65,7 +65,8 @@ impl UsageIn {
             extra.insert("total_tokens".to_owned(), Value::from(total));
         }
         usage.cost_usd = cost::take(&mut extra);
-        usage.extras = extras(extra);
+        // Other dialects count the same tokens, only in less detail.
+        usage.extras = extras(extra).all_envelope_fields();
         if stated.is_none() {
             usage.extras.mark(ID, marks::NO_CACHED_TOKENS);
         }

@@ -1,7 +1,7 @@
 //! The JSON of requests and whole replies, for reading.
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
+use serde::de::{Deserializer, Error as _, IgnoredAny};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value};
 use toolgate_model::json::{Tagged, read_tagged};
@@ -81,6 +81,9 @@ pub(super) struct AssistantIn {
     pub(super) reasoning_details: Option<Value>,
     pub(super) tool_calls: Option<Vec<CallIn>>,
     pub(super) function_call: Option<FunctionCallIn>,
+    /// Only in a reply; a message of a history is tagged by it.
+    #[serde(rename = "role")]
+    pub(super) _role: Option<IgnoredAny>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }

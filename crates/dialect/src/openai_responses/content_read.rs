@@ -4,8 +4,8 @@
 use serde_json::Value;
 use toolgate_model::{
     AssistantMessage, Audio, Block, CallKind, Document, Extras, Fields, Image, Message, Opaque, Part,
-    Reasoning, ReasoningKind, ReasoningPart, Seal, Source, SystemMessage, SystemRole, Text, ToolCall,
-    ToolOutcome, ToolResult, ToolResults, UserMessage,
+    Reasoning, ReasoningKind, ReasoningPart, Seal, SealToken, Source, SystemMessage, SystemRole, Text,
+    ToolCall, ToolOutcome, ToolResult, ToolResults, UserMessage,
 };
 
 use super::ID;
@@ -207,6 +207,11 @@ fn reasoning(item: ReasoningItem) -> Reasoning {
     };
     let mut parts = paragraphs(ReasoningKind::Summary, &item.summary);
     parts.extend(paragraphs(ReasoningKind::Full, &item.content));
+    // The summary and content are copies of a token's text, or missing.
+    let token = item.encrypted_content.as_deref().and_then(SealToken::parse);
+    if let Some(text) = token.and_then(|token| token.text) {
+        parts = vec![ReasoningPart { kind: ReasoningKind::Full, text }];
+    }
     let (seal, extras) = seal_and_extras(item);
     Reasoning { parts, seal, extras }
 }

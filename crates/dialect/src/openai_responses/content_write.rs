@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolgate_model::pairing::HostIds;
 use toolgate_model::{
     AssistantMessage, Block, CallKind, Extras, Fields, Losses, Message, Opaque, Part, Reasoning,
-    ReasoningKind, SystemRole, Text, ToolCall, ToolOutcome, ToolResult,
+    ReasoningKind, SealToken, SystemRole, Text, ToolCall, ToolOutcome, ToolResult,
 };
 
 use super::ID;
@@ -272,7 +272,10 @@ pub(super) fn reasoning_item(
             item.insert("encrypted_content".to_owned(), Value::from(seal.data.as_str()));
         }
         (Some(seal), Recipient::Client) => {
-            item.insert("encrypted_content".to_owned(), Value::from(seal.to_token()));
+            // Clients drop the text when they return an item with encrypted content.
+            let text = Some(reasoning.text()).filter(|text| !text.is_empty());
+            let token = SealToken { seal: seal.clone(), text };
+            item.insert("encrypted_content".to_owned(), Value::from(token.to_string()));
         }
         (None, Recipient::Client) => {}
         (None, Recipient::Host(_)) if reasoning.extras.known_to(ID).is_some() => {}

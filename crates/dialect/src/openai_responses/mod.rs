@@ -9,6 +9,7 @@ mod meter;
 mod references;
 mod reply_read;
 mod reply_write;
+mod reply_write_reasoning;
 mod request_read;
 mod request_write;
 mod stored;

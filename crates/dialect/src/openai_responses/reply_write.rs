@@ -10,6 +10,7 @@ use super::ID;
 use super::content_read::is_empty_value;
 use super::content_write;
 use super::reply_read::status_of;
+use super::reply_write_reasoning::ReasoningForm;
 use super::request_write::{self, Origin};
 use super::usage;
 use crate::{NameMap, ReplyContext};
@@ -19,7 +20,8 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     let mut losses = Losses::default();
     let id = reply_id(&reply.head, context);
     let mut response = in_progress(&reply.head, context, &mut losses);
-    let output = content_write::output(&reply.blocks, &id, 0, &mut losses);
+    let blocks = ReasoningForm::new(&reply.head, &context.request).blocks(&reply.blocks);
+    let output = content_write::output(&blocks, &id, 0, &mut losses);
     finished(&mut response, &reply.finish, output, &mut losses);
     Translated { value: Value::Object(response).to_string().into_bytes(), losses }
 }

@@ -11,6 +11,7 @@ use toolgate_model::{
 
 use super::ID;
 use super::content_read;
+use super::request_write::INCLUDE_SEAL;
 use super::wire::{self, Input};
 
 /// Reads a request body.
@@ -50,8 +51,15 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     request.retention = body.store.map(|store| if store { Retention::Keep } else { Retention::Discard });
 
     // Marked even without fields: an absent `store` or `strict` has a different default in other dialects.
-    request.extras = Extras::marked(ID, extra);
+    let envelope: &'static [&'static str] = if only_seals(&extra) { &["include"] } else { &[] };
+    request.extras = Extras::marked(ID, extra).envelope_fields(envelope);
     Ok(Translated { value: request, losses: Losses::default() })
+}
+
+/// True if `include` asks only for seals, which every reply to such a request has.
+fn only_seals(extra: &Fields) -> bool {
+    let include = extra.get("include").and_then(Value::as_array);
+    include.is_some_and(|values| values.iter().all(|value| value == INCLUDE_SEAL))
 }
 
 /// True if every call is in the request itself, not in a stored or compacted conversation.

@@ -17,7 +17,7 @@ use crate::{NameMap, WrittenRequest};
 /// The call ids that the API accepts (T23).
 pub(super) const CALL_IDS: AcceptedId = |id| shortened(id, 64, |_| true);
 /// Makes the host send the seal of each reasoning item.
-const INCLUDE_SEAL: &str = "reasoning.encrypted_content";
+pub(super) const INCLUDE_SEAL: &str = "reasoning.encrypted_content";
 
 /// Whether a request was read in this dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

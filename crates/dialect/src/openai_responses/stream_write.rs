@@ -15,6 +15,7 @@ use super::content_read::HOST_ID;
 use super::content_write::{self, Recipient};
 use super::error;
 use super::reply_write;
+use super::reply_write_reasoning::ReasoningForm;
 use super::stream_write_events::{DeltaFrame, EventPosition, EventWriter};
 use crate::frame::write_comment;
 use crate::{NameMap, ReplyContext, ReplyWriter};
@@ -25,6 +26,7 @@ pub(super) struct StreamWriter {
     phase: Phase,
     events: EventWriter,
     reply_id: String,
+    reasoning: ReasoningForm,
     response: Fields,
     output: Vec<Value>,
     open: Option<OpenItem>,
@@ -59,6 +61,7 @@ impl StreamWriter {
             phase: Phase::Before,
             events: EventWriter::default(),
             reply_id: String::new(),
+            reasoning: ReasoningForm::default(),
             response: Fields::new(),
             output: Vec::new(),
             open: None,
@@ -115,6 +118,7 @@ impl StreamWriter {
     fn started(&mut self, head: &ReplyHead, out: &mut Vec<u8>) {
         self.phase = Phase::Running;
         self.reply_id = reply_write::reply_id(head, &self.context);
+        self.reasoning = ReasoningForm::new(head, &self.context.request);
         self.response = reply_write::in_progress(head, &self.context, &mut self.losses);
         self.events.response("response.created", self.response.clone(), out);
         self.events.response("response.in_progress", self.response.clone(), out);
@@ -209,13 +213,14 @@ impl StreamWriter {
             }
             (OpenBlock::Reasoning(parts), Delta::Paragraph(kind)) => {
                 self.events.end_paragraph(EventPosition { index, id, part: 0 }, parts, out);
-                self.events.start_paragraph(EventPosition { index, id, part: 0 }, *kind, parts, out);
+                let kind = self.reasoning.kind(*kind);
+                self.events.start_paragraph(EventPosition { index, id, part: 0 }, kind, parts, out);
             }
             (OpenBlock::Reasoning(parts), Delta::Text(text)) => {
                 if parts.is_empty() {
                     self.events.start_paragraph(
                         EventPosition { index, id, part: 0 },
-                        ReasoningKind::Full,
+                        self.reasoning.kind(ReasoningKind::Full),
                         parts,
                         out,
                     );
@@ -300,7 +305,8 @@ impl StreamWriter {
         out: &mut Vec<u8>,
     ) -> Fields {
         self.events.end_paragraph(position, &parts, out);
-        let reasoning = Reasoning { parts, seal: end.seal.clone(), extras: end.extras.clone() };
+        let seal = self.reasoning.seal(end.seal.clone());
+        let reasoning = Reasoning { parts, seal, extras: end.extras.clone() };
         let item = content_write::reasoning_item(&reasoning, Recipient::Client, &mut self.losses);
         let mut item = item.unwrap_or_default();
         if let Some(seal) = end.seal.as_ref().filter(|seal| seal.belongs_to(ID)) {

@@ -144,6 +144,7 @@ async fn compaction_is_refused_in_words_where_no_host_can_do_it() {
 #[tokio::test]
 async fn a_request_that_only_its_host_can_read_is_relayed() {
     let upstream = ScriptedUpstream::start().await;
+    upstream.accept_anything();
     let gate = Gate::before(&upstream);
     for quirk in [
         json!({ "input": [{ "type": "function_call", "call_id": "c" }] }),

@@ -316,7 +316,7 @@ fn unsupported_fields_are_reported() {
     turn.sampling.temperature = Number::from_f64(1.7);
     turn.samples = Some(2);
     turn.output = OutputFormat::JsonObject;
-    turn.extras.insert(OTHER, "logit_bias", json!({}));
+    turn.extras.insert(OTHER, "logit_bias", json!({ "50256": -100 }));
     let audio = Part::Audio(Audio { data: "AA==".into(), format: "wav".into(), extras: Extras::NONE });
     let file = Source::File { provider: "other", id: "file-1".into() };
     let document = Part::Document(Document { source: file, name: None, extras: Extras::NONE });

@@ -2,7 +2,7 @@
 
 use super::super::facts::{
     CallIds, Effort, ForcedCalls, Images, JsonOutput, LimitField, Param, Prefill, ReasoningField,
-    ReasoningRequired, ReasoningSwitch, Reasons, SchemaPart, Set, SystemMessages,
+    ReasoningRequired, ReasoningSwitch, Reasons, SchemaPart, Set, SystemMessages, ThoughtSignatures,
 };
 use super::super::profile::Facts;
 use super::{Host, NO_HOST, PLAIN, efforts, reasoner};
@@ -50,7 +50,7 @@ pub(super) const MAKERS: &[Host] = &[
             strict_tools: Some(false),
             parallel_tool_calls: Some(false),
             max_user: Some(0),
-            thought_signatures: Some(true),
+            thought_signatures: Some(ThoughtSignatures::Required),
             ..reasoner(Reasons::ByDefault, &[Minimal, Low, Medium, High])
         },
         models: &[

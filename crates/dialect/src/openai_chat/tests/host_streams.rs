@@ -37,14 +37,14 @@ fn arguments_in_pieces_arrive_whole_on_a_call_with_an_unknown_field() {
 
 #[test]
 fn unknown_fields_of_a_call_are_kept_even_if_another_block_follows() {
-    let signature = |id: &str, value: &str| {
+    let call = |id: &str, value: &str| {
         format!(
-            r#"{{"index":0,"id":"{id}","function":{{"name":"f","arguments":"{{}}"}},"extra_content":{{"google":{{"thought_signature":"{value}"}}}}}}"#
+            r#"{{"index":0,"id":"{id}","function":{{"name":"f","arguments":"{{}}"}},"extra_content":{{"google":{{"cache":"{value}"}}}}}}"#
         )
     };
-    // Gemini gives every call the index 0, and wants the signature back on the same call.
-    let reply = check_calls(&[&signature("a", "S"), &signature("b", "T")], &["call a f {}", "call b f {}"]);
-    let signatures: Vec<_> = reply
+    // Gemini gives every call the index 0.
+    let reply = check_calls(&[&call("a", "S"), &call("b", "T")], &["call a f {}", "call b f {}"]);
+    let fields: Vec<_> = reply
         .blocks
         .iter()
         .filter_map(|block| match block {
@@ -52,8 +52,8 @@ fn unknown_fields_of_a_call_are_kept_even_if_another_block_follows() {
             Block::Text(_) | Block::Refusal(_) | Block::Reasoning(_) | Block::Opaque(_) => None,
         })
         .collect();
-    let expect = |value: &str| json!({"google": {"thought_signature": value}});
-    assert_eq!(signatures, [expect("S"), expect("T")]);
+    let expect = |value: &str| json!({"google": {"cache": value}});
+    assert_eq!(fields, [expect("S"), expect("T")]);
 }
 
 #[test]

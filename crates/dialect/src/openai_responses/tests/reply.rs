@@ -97,7 +97,7 @@ fn a_foreign_reply_repeats_the_request() {
     let part = ReasoningPart { kind: ReasoningKind::Full, text: "hm".into() };
     let mut reply = Reply {
         blocks: vec![
-            Block::Reasoning(Reasoning { parts: vec![part], seal: Some(seal.clone()), extras: Extras::NONE }),
+            Block::Reasoning(Reasoning { parts: vec![part], seal: Some(seal), extras: Extras::NONE }),
             Block::Text(Text::new("one")),
             Block::Text(Text::new("two")),
             Block::ToolCall(ToolCall {
@@ -127,7 +127,8 @@ fn a_foreign_reply_repeats_the_request() {
         "tools": [{ "type": "function", "name": "f", "parameters": { "type": "object" }, "strict": true }],
         "top_p": null, "truncation": "disabled", "user": null,
         "output": [
-            { "id": "rs_ours_0", "type": "reasoning", "encrypted_content": seal.to_token(), "summary": [],
+            { "id": "rs_ours_0", "type": "reasoning", "summary": [],
+              "encrypted_content": "toolgate:2:elsewhere:signature::5:proofhm",
               "content": [{ "type": "reasoning_text", "text": "hm" }] },
             text("msg_ours_1", "one"),
             text("msg_ours_2", "two"),
