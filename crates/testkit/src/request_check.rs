@@ -10,9 +10,7 @@ use crate::{Received, Schema, Script};
 pub(crate) fn refusal(request: &Received) -> Option<Script> {
     let schema = schema(request)?;
     let mut body: Value = serde_json::from_slice(&request.body).ok()?;
-    if schema == Schema::ChatRequest {
-        remove_reasoning(&mut body);
-    }
+    remove_extensions(schema, &mut body);
     let complaint = schema.check(&body).err()?;
     let error = json!({"type": "invalid_request_error", "message": format!("strict: {complaint}")});
     Some(Script::json(400, json!({"type": "error", "error": error})))
@@ -29,10 +27,15 @@ fn schema(request: &Received) -> Option<Schema> {
     ends.into_iter().find_map(|(end, schema)| path.ends_with(end).then_some(schema))
 }
 
-/// Removes the field in which most hosts other than `OpenAI` take reasoning back.
-fn remove_reasoning(body: &mut Value) {
-    let messages = body["messages"].as_array_mut().into_iter().flatten();
-    for message in messages.filter_map(Value::as_object_mut) {
+/// Removes what real hosts take beyond the newest types: the sampling of older Claude models, and the field in which
+/// most chat hosts take reasoning back.
+fn remove_extensions(schema: Schema, body: &mut Value) {
+    let Some(fields) = body.as_object_mut() else { return };
+    if matches!(schema, Schema::MessagesRequest | Schema::MessagesBetaRequest) {
+        fields.retain(|name, _| !matches!(name.as_str(), "temperature" | "top_p" | "top_k"));
+    }
+    let messages = fields.get_mut("messages").and_then(Value::as_array_mut);
+    for message in messages.into_iter().flatten().filter_map(Value::as_object_mut) {
         message.remove("reasoning_content");
     }
 }

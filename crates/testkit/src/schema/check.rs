@@ -57,14 +57,11 @@ impl Checker<'_> {
             return self.check_any(alternatives, value, path);
         }
         if let Some(constant) = schema.get("const").filter(|constant| *constant != value) {
-            // A wrong tag: another alternative was meant.
-            let reason = format!("{value} is not {constant}");
-            return Err(Fault { depth: 0, ..fault(reason) });
+            return Err(fault(format!("{value} is not {constant}")));
         }
         if let Some(values) = schema["enum"].as_array().filter(|values| !values.contains(value)) {
             let values: Vec<String> = values.iter().map(Value::to_string).collect();
-            let reason = format!("{value} is not one of {}", values.join(", "));
-            return Err(Fault { depth: path.depth(), ..fault(reason) });
+            return Err(fault(format!("{value} is not one of {}", values.join(", "))));
         }
         if let Some(kind) = schema["type"].as_str().filter(|kind| !is(kind, value)) {
             return Err(Fault { depth: path.depth(), ..fault(format!("{} is not {kind}", brief(value))) });
@@ -99,11 +96,9 @@ impl Checker<'_> {
         let fault = |reason: String| Fault { path: path.to_string(), reason, depth: path.depth() + 1 };
         let properties = schema["properties"].as_object();
         // Tags first: they say which alternative was meant.
-        let tags = properties.into_iter().flatten().filter(|(_, schema)| schema.get("const").is_some());
-        for (name, tag) in tags {
-            if let Some(value) = object.get(name) {
-                self.check(tag, value, &Path::Key(path, name))?;
-            }
+        for (name, tag) in properties.into_iter().flatten().filter(|(name, _)| is_tag(name)) {
+            let Some(value) = object.get(name) else { continue };
+            self.check(tag, value, &Path::Key(path, name)).map_err(|fault| Fault { depth: 0, ..fault })?;
         }
         let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for name in required {
@@ -126,6 +121,11 @@ impl Checker<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a property says which alternative was meant.
+fn is_tag(name: &str) -> bool {
+    matches!(name, "type" | "role" | "object")
 }
 
 fn is(kind: &str, value: &Value) -> bool {
