@@ -30,6 +30,7 @@ mod error_shape;
 pub mod frame;
 pub mod host;
 mod json;
+mod lenient;
 pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;

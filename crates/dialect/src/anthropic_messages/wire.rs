@@ -174,6 +174,7 @@ pub(super) struct ToolResultIn {
 
 #[derive(Deserialize)]
 pub(super) struct ThinkingBlockIn {
+    #[serde(default)]
     pub(super) thinking: String,
     pub(super) signature: Option<String>,
     #[serde(flatten)]
@@ -382,6 +383,10 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_string<E>(self, text: String) -> Result<ContentIn, E> {
         Ok(ContentIn::Text(text))
+    }
+
+    fn visit_unit<E>(self) -> Result<ContentIn, E> {
+        Ok(ContentIn::Blocks(Vec::new()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<ContentIn, A::Error> {

@@ -30,6 +30,7 @@ mod usage;
 mod wire;
 mod wire_either;
 mod wire_stream;
+mod wire_tools;
 
 pub use reply_write::merge_choices;
 pub use stream_write::ChatWriter;

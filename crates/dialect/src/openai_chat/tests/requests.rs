@@ -173,14 +173,9 @@ fn an_invalid_request_is_rejected_with_the_path() {
         "string or an array",
     );
     check(
-        r#"{"model": "m", "messages": [{"role": "tool", "content": "x"}]}"#,
-        Some("messages[0]"),
-        "tool_call_id",
-    );
-    check(
         r#"{"model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": "a"}"#,
         Some("max_tokens"),
-        "u64",
+        "expected a number",
     );
     check(
         r#"{"model": "m", "messages": [{"role": "user", "content": "x"}], "tool_choice": "maybe"}"#,
