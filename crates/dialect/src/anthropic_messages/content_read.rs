@@ -6,6 +6,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::content_read_as_text as as_text;
 use super::content_read_media as media;
 use super::wire::{BlockIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
 
@@ -52,6 +53,10 @@ pub(super) fn read_input_block(block: BlockIn) -> Result<Part, &'static str> {
         }
         BlockIn::Image(fields) => media::read_image(fields),
         BlockIn::Document(fields) => media::read_document(fields),
+        BlockIn::Other(Opaque { kind, fields, dialect }) if kind == "search_result" => {
+            as_text::read_search_result(fields)
+                .unwrap_or_else(|fields| Part::Opaque(Opaque { dialect, kind, fields }))
+        }
         BlockIn::Other(opaque) => Part::Opaque(opaque),
         BlockIn::ToolUse(_) => return Err("tool_use"),
         BlockIn::ToolResult(_) => return Err("tool_result"),

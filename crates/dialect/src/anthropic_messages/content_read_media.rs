@@ -4,6 +4,7 @@ use serde_json::Value;
 use toolgate_model::{Document, Fields, Image, Opaque, Part, Source};
 
 use super::ID;
+use super::content_read_as_text as as_text;
 use super::wire::extras;
 
 /// The only media type of a document given as text.
@@ -36,7 +37,7 @@ pub(super) fn read_document(fields: Fields) -> Part {
             }
             Part::Document(Document { source, name, extras: extras(fields) })
         }
-        Err(fields) => opaque("document", fields),
+        Err(fields) => as_text::read_document(fields).unwrap_or_else(|fields| opaque("document", fields)),
     }
 }
 

@@ -90,6 +90,11 @@ fn every_block_survives() {
         json!({ "type": "document", "source": { "type": "text", "media_type": "text/plain", "data": "abc" } }),
         json!({ "type": "document", "source": { "type": "url", "url": "https://x/y.pdf" } }),
         json!({ "type": "document", "source": { "type": "content", "content": "abc" }, "title": "t" }),
+        json!({ "type": "document", "source": { "type": "content", "content": [
+            { "type": "text", "text": "a" }, { "type": "image", "source": { "type": "url", "url": "https://x/y.png" } }] } }),
+        json!({ "type": "search_result", "title": "t", "source": "https://x", "content": [{ "type": "text", "text": "a" }],
+            "citations": { "enabled": true }, "cache_control": { "type": "ephemeral" } }),
+        json!({ "type": "search_result" }),
         json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AA==", "new": 1 } }),
         json!({ "type": "container_upload", "file_id": "file_1" }),
         json!({ "type": "text", "text": "é", "cache_control": { "type": "ephemeral", "ttl": "1h" } }),
