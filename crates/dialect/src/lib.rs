@@ -34,6 +34,7 @@ mod lenient;
 pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
+mod openai_shared;
 mod peek;
 mod peek_input;
 pub mod registry;

@@ -21,7 +21,7 @@ pub(super) fn read_image(fields: Fields) -> Part {
         Err(fields) => opaque("image", fields),
         Ok((source, mut fields)) => {
             fields.shift_remove("source");
-            Part::Image(Image { source, extras: extras(fields) })
+            Part::Image(Image { source, detail: None, extras: extras(fields) })
         }
     }
 }

@@ -9,6 +9,9 @@ use super::wire::{BlockOut, SourceOut};
 /// Writes an image, or reports why it cannot be sent.
 pub(super) fn write_image<'a>(image: &'a Image, losses: &mut Losses) -> Option<BlockOut<'a>> {
     let extra = image.extras.write(ID, "image", losses);
+    if image.detail.as_deref().is_some_and(|detail| detail != "auto") {
+        losses.unknown_to(ID, "image.detail");
+    }
     if let Source::Text(_) = image.source {
         losses.add("image", "an image cannot be given as text");
         return None;

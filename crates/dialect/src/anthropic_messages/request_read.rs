@@ -290,15 +290,11 @@ fn read_tool_choice(choice: ToolChoiceIn) -> ToolChoice {
         ToolChoiceIn::None(rest) => (Choice::None, rest),
         ToolChoiceIn::Tool(named) => (Choice::Named(named.name.into(), CallKind::Function), named.rest),
         ToolChoiceIn::Other(opaque) => {
-            return ToolChoice {
-                choice: Some(Choice::Provider(opaque)),
-                parallel: None,
-                extras: Extras::NONE,
-            };
+            return ToolChoice { choice: Some(Choice::Provider(opaque)), ..ToolChoice::default() };
         }
     };
     let ToolChoiceFields { disable_parallel_tool_use, extra } = rest;
     let parallel = disable_parallel_tool_use
         .map(|disabled| if disabled { Parallel::Forbidden } else { Parallel::Allowed });
-    ToolChoice { choice: Some(choice), parallel, extras: extras(extra) }
+    ToolChoice { choice: Some(choice), parallel, extras: extras(extra), ..ToolChoice::default() }
 }

@@ -141,6 +141,9 @@ fn report_unsupported(request: &TurnRequest, losses: &mut Losses) {
     if request.previous.is_some() {
         losses.unknown_to(ID, "previous_response_id");
     }
+    for name in request.openai.names() {
+        losses.unknown_to(ID, name);
+    }
     // `retention` concerns the gateway's store: hosts of this dialect store no replies.
 }
 
@@ -167,7 +170,7 @@ fn write_tool<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Op
 
 /// Writes `tool_choice`. Absent parts stay absent; a parallel flag alone implies `auto` (T31).
 fn write_choice(request: &TurnRequest, names: &NameMap, losses: &mut Losses) -> Option<Fields> {
-    let ToolChoice { choice, parallel, extras } = &request.tool_choice;
+    let ToolChoice { choice, allowed: _, parallel, extras } = &request.tool_choice;
     let extra = extras.write(ID, "tool_choice", losses);
     if choice.is_none() && parallel.is_none() {
         return None;

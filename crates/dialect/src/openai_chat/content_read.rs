@@ -27,12 +27,12 @@ fn read_part(part: PartIn) -> Part {
             Part::Text(Text { text: refusal, extras: extras(extra) })
         }
         PartIn::Image(ImageIn { image_url, extra }) => {
-            let ImageUrlIn { url, extra: inner } = match image_url {
-                StringOrObject::String(url) => ImageUrlIn { url, extra: Fields::new() },
+            let ImageUrlIn { url, detail, extra: inner } = match image_url {
+                StringOrObject::String(url) => ImageUrlIn { url, detail: None, extra: Fields::new() },
                 StringOrObject::Object(image) => image,
             };
             let extras = nested_extras(extra, "image_url", inner);
-            Part::Image(Image { source: Source::from_url(url), extras })
+            Part::Image(Image { source: Source::from_url(url), detail, extras })
         }
         PartIn::Audio(AudioIn { input_audio: AudioDataIn { data, format, extra: inner }, extra }) => {
             Part::Audio(Audio { data, format, extras: nested_extras(extra, "input_audio", inner) })

@@ -16,6 +16,7 @@ mod reply_read;
 mod reply_write;
 mod request_read;
 mod request_read_messages;
+mod request_read_reasoning;
 mod request_read_tools;
 mod request_write;
 mod request_write_messages;

@@ -2,13 +2,15 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    CallKind, Choice, CustomTool, Extras, Fields, FunctionTool, Parallel, Tool, ToolChoice, TurnError,
+    CallKind, Choice, CustomTool, Fields, FunctionTool, Parallel, Tool, ToolChoice, TurnError,
 };
 
+use super::ID;
 use super::extras::{nested_extras, opaque};
 use super::wire::NameIn;
 use super::wire_either::StringOrObject;
 use super::wire_tools::{CustomToolIn, FunctionToolIn, ToolIn};
+use crate::openai_shared::{ALLOWED_TOOLS, read_allowed_tools};
 
 /// Reads tools and legacy functions, in the client's order (T37).
 pub(super) fn read(tools: Option<Vec<ToolIn>>, functions: Option<Vec<FunctionToolIn>>) -> Vec<Tool> {
@@ -37,8 +39,13 @@ pub(super) fn read_choice(
     function_call: Option<StringOrObject<NameIn>>,
     parallel: Option<bool>,
 ) -> Result<ToolChoice, TurnError> {
+    let parallel = parallel.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
     let choice = match (tool_choice, function_call) {
         (Some(StringOrObject::String(word)), _) => Some(read_keyword("tool_choice", &word)?),
+        (Some(StringOrObject::Object(fields)), _) if is_list_of_allowed(&fields) => {
+            let list = fields.get(ALLOWED_TOOLS).and_then(Value::as_object).unwrap_or(&fields);
+            return Ok(ToolChoice { parallel, ..read_allowed_tools(list, ID) });
+        }
         (Some(StringOrObject::Object(fields)), _) => Some(read_choice_object(fields)?),
         (None, Some(StringOrObject::String(word))) => Some(read_keyword("function_call", &word)?),
         (None, Some(StringOrObject::Object(NameIn { name }))) => {
@@ -46,8 +53,11 @@ pub(super) fn read_choice(
         }
         (None, None) => None,
     };
-    let parallel = parallel.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
-    Ok(ToolChoice { choice, parallel, extras: Extras::NONE })
+    Ok(ToolChoice { choice, parallel, ..ToolChoice::default() })
+}
+
+fn is_list_of_allowed(fields: &Fields) -> bool {
+    fields.get("type").and_then(Value::as_str) == Some(ALLOWED_TOOLS)
 }
 
 fn read_keyword(field: &str, word: &str) -> Result<Choice, TurnError> {

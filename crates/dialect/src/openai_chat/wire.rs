@@ -46,8 +46,17 @@ pub(super) struct RequestIn {
     pub(super) stream_options: Option<StreamOptionsIn>,
     pub(super) n: Option<u32>,
     pub(super) user: Option<String>,
-    pub(super) safety_identifier: Option<String>,
     pub(super) store: Option<bool>,
+    pub(super) verbosity: Option<String>,
+    pub(super) prompt_cache_key: Option<String>,
+    pub(super) prompt_cache_retention: Option<String>,
+    pub(super) service_tier: Option<String>,
+    pub(super) metadata: Option<Fields>,
+    pub(super) safety_identifier: Option<String>,
+    /// A boolean by the specification; some hosts have a number here.
+    pub(super) logprobs: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub(super) top_logprobs: Option<u64>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }
@@ -196,6 +205,7 @@ pub(super) struct ImageIn {
 #[derive(Deserialize)]
 pub(super) struct ImageUrlIn {
     pub(super) url: String,
+    pub(super) detail: Option<String>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }
