@@ -1,7 +1,7 @@
 //! Reads images and documents. A block whose source the model cannot represent stays opaque.
 
 use serde_json::Value;
-use toolgate_model::{Document, Fields, Image, Opaque, Part, Source};
+use toolgate_model::{Document, Extras, Fields, Image, Opaque, Part, Source};
 
 use super::ID;
 use super::content_read_as_text as as_text;
@@ -35,7 +35,9 @@ pub(super) fn read_document(fields: Fields) -> Part {
             if name.is_some() {
                 fields.shift_remove("title");
             }
-            Part::Document(Document { source, name, extras: extras(fields) })
+            fields.retain(|_, value| !value.is_null());
+            // Marked even without fields: a document of this dialect is written back unchanged.
+            Part::Document(Document { source, name, extras: Extras::marked(ID, fields) })
         }
         Err(fields) => as_text::read_document(fields).unwrap_or_else(|fields| opaque("document", fields)),
     }

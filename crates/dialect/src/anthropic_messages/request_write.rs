@@ -9,6 +9,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::request_read::OUTPUT_FORMAT;
 use super::request_write_messages::{self, Conversation, MessageOut};
 use super::request_write_thinking::{self, ThinkingOut};
 use super::wire::BlockOut;
@@ -240,7 +241,14 @@ fn write_output_config<'a>(
             for (field, _) in unknown.into_iter().filter(|(_, given)| *given) {
                 losses.unknown_to(ID, format!("response_format.{field}"));
             }
-            Some(FormatOut { schema, extra: extras.write(ID, "response_format", losses) })
+            let format = FormatOut { schema, extra: extras.write(ID, "response_format", losses) };
+            if extras.is_marked(ID, OUTPUT_FORMAT) {
+                let format = serde_json::to_value(format).unwrap_or_default();
+                extra.insert(OUTPUT_FORMAT.to_owned(), format);
+                None
+            } else {
+                Some(format)
+            }
         }
     };
     if effort.is_none() && format.is_none() && rest.is_empty() {

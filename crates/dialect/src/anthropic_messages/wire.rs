@@ -28,6 +28,8 @@ pub(super) struct RequestIn {
     pub(super) top_k: Option<Number>,
     pub(super) thinking: Option<ThinkingIn>,
     pub(super) output_config: Option<OutputConfigIn>,
+    /// The older name of `output_config.format`.
+    pub(super) output_format: Option<OutputFormatIn>,
     pub(super) metadata: Option<MetadataIn>,
     #[serde(flatten)]
     pub(super) extra: Fields,
@@ -275,7 +277,7 @@ pub(super) enum BlockOut<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum SourceOut<'a> {
     Base64 { media_type: &'a str, data: &'a str },
-    Text { media_type: &'static str, data: &'a str },
+    Text { media_type: &'static str, data: Cow<'a, str> },
     Url { url: &'a str },
     File { file_id: &'a str },
 }

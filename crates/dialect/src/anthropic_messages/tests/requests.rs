@@ -52,6 +52,9 @@ fn every_field_survives() {
         ("output_config", json!({ "effort": "low", "task_budget": { "type": "tokens", "total": 5 } })),
         ("output_config", json!({ "format": { "type": "json_schema", "schema": { "type": "object" } } })),
         ("output_config", json!({ "format": { "type": "regex", "pattern": "a+" } })),
+        ("output_format", json!({ "type": "json_schema", "schema": { "type": "object" } })),
+        ("output_format", json!({ "type": "regex", "pattern": "a+" })),
+        ("service_tier", json!("auto")),
         ("cache_control", json!({ "type": "ephemeral" })),
         ("context_management", json!({ "edits": [{ "type": "clear_tool_uses_20250919" }] })), // T30
         ("tools", json!([tool, { "type": "web_search_20250305", "name": "web_search", "max_uses": 2 }])),
@@ -70,7 +73,7 @@ fn every_tool_choice_survives() {
         json!({ "type": "any", "disable_parallel_tool_use": false }),
         json!({ "type": "none" }),
         json!({ "type": "tool", "name": "f", "disable_parallel_tool_use": true }),
-        json!({ "type": "something_new", "x": 1 }),
+        json!({ "type": "something_new", "x": 1, "disable_parallel_tool_use": true }),
     ];
     for choice in choices {
         let mut request = with("tools", json!([{ "name": "f", "input_schema": { "type": "object" } }]));
@@ -155,6 +158,11 @@ fn typed_fields_are_read() {
     assert_eq!(turn.delivery, Delivery::Stream(UsageReport::Default));
     assert_eq!(turn.user.as_deref(), Some("u"));
     assert!(matches!(turn.output, OutputFormat::JsonSchema(_)));
+    let older = with("output_format", json!({ "type": "json_schema", "schema": { "type": "object" } }));
+    assert!(matches!(read(&older).output, OutputFormat::JsonSchema(_)));
+    let unknown_choice =
+        with("tool_choice", json!({ "type": "something_new", "disable_parallel_tool_use": true }));
+    assert_eq!(read(&unknown_choice).tool_choice.parallel, Some(Parallel::Forbidden));
     let reasoning = turn.reasoning.unwrap();
     assert_eq!((reasoning.mode.as_deref(), reasoning.budget), (Some("enabled"), Some(2000)));
     assert!(reasoning.extras.is_empty() && turn.extras.is_empty());
