@@ -74,12 +74,18 @@ pub trait Tagged<'de>: Sized {
 
     /// Reads the variant `tag` from the object's other fields. The tag is empty if the object has none.
     fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error>;
+
+    /// Reads a string in place of an object. An error unless the type has such a form.
+    fn read_text<E: de::Error>(text: &str) -> Result<Self, E> {
+        let expected = format!("an object with a `{}`", Self::TAG);
+        Err(E::invalid_type(de::Unexpected::Str(text), &expected.as_str()))
+    }
 }
 
 /// Reads a tagged object in one pass; use it to implement `Deserialize` for a [`Tagged`] type. It reads from JSON
 /// text (`from_str`, `from_slice`), not from a `Value`, because fields before the tag are borrowed from the text.
 pub fn read_tagged<'de, T: Tagged<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    deserializer.deserialize_map(TaggedVisitor(PhantomData))
+    deserializer.deserialize_any(TaggedVisitor(PhantomData))
 }
 
 struct TaggedVisitor<T>(PhantomData<T>);
@@ -89,6 +95,10 @@ impl<'de, T: Tagged<'de>> Visitor<'de> for TaggedVisitor<T> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "an object with a `{}`", T::TAG)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        T::read_text(text)
     }
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<T, M::Error> {

@@ -46,8 +46,9 @@ pub use message::{
 };
 pub use reply::Reply;
 pub use request::{
-    Delivery, OutputFormat, ReasoningRequest, Retention, Sampling, SchemaFormat, TurnRequest, UsageReport,
+    Delivery, OpenAiOptions, OutputFormat, ReasoningRequest, Retention, Sampling, SchemaFormat, TurnRequest,
+    UsageReport,
 };
 pub use seal::{Seal, SealToken};
-pub use tool::{CallKind, Choice, CustomTool, FunctionTool, Parallel, Tool, ToolChoice};
+pub use tool::{AllowedTool, CallKind, Choice, CustomTool, FunctionTool, Parallel, Tool, ToolChoice};
 pub use usage::Usage;

@@ -147,8 +147,17 @@ impl Text {
 pub struct Image {
     /// The source of its bytes.
     pub source: Source,
-    /// Fields of its own dialect (`detail`).
+    /// How closely the model looks at it: `low`, `high`, `auto`.
+    pub detail: Option<String>,
+    /// Fields of its own dialect.
     pub extras: Extras,
+}
+
+impl Image {
+    /// An image without further settings.
+    pub fn new(source: Source) -> Self {
+        Self { source, detail: None, extras: Extras::NONE }
+    }
 }
 
 /// A document.

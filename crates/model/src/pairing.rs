@@ -1,6 +1,6 @@
-//! Matches results with calls. Clients send invalid ids: empty, too long, the same `call_0` in every turn, two results
-//! for one call, results without a call. They are rejected or repaired (D2), and a call and its result get the same valid
-//! id (T23).
+//! Matches results with calls. Clients send invalid ids: empty, too long, the same `call_0` in every turn or twice in one
+//! message, two results for one call, results without a call. They are rejected or repaired (D2), and a call and its
+//! result get the same valid id (T23).
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -13,28 +13,15 @@ use crate::request::TurnRequest;
 /// The position of a call: message and block index.
 type Position = (usize, usize);
 
-/// Rejects what strict dialects reject: a result without a call, two results for one call, an id used twice in one
-/// assistant message. A later turn may reuse an id.
+/// Rejects what strict dialects reject: a result without a call, more results than calls with their id.
 pub fn check(messages: &[Message]) -> Result<(), TurnError> {
     let mut calls = Calls::default();
     for (index, message) in messages.iter().enumerate() {
-        match message {
-            Message::Assistant(_) => {
-                if let Some(id) = calls.add(index, message) {
-                    return Err(TurnError::invalid_param(
-                        format!("messages[{index}]"),
-                        format!(
-                            "the assistant message has two tool calls with the id `{id}`: give each call its own id"
-                        ),
-                    ));
-                }
+        calls.add(index, message);
+        if let Message::ToolResults(results) = message {
+            for result in &results.results {
+                calls.answer(result).map_err(|fault| fault.into_error(result))?;
             }
-            Message::ToolResults(results) => {
-                for result in &results.results {
-                    calls.answer(result).map_err(|fault| fault.into_error(result))?;
-                }
-            }
-            Message::System(_) | Message::User(_) => {}
         }
     }
     Ok(())
@@ -163,14 +150,16 @@ pub fn shortened(name: &str, max_len: usize, allowed: fn(char) -> bool) -> Strin
     kept + &suffix
 }
 
-/// The calls so far, by id; a later call replaces an earlier one.
+/// The calls so far, by id: those of the last message that used the id. A message that uses it twice gets its results in
+/// the order of its calls.
 #[derive(Default)]
-struct Calls(HashMap<String, (Position, HasResult)>);
+struct Calls(HashMap<String, CallsOfMessage>);
 
-#[derive(PartialEq)]
-enum HasResult {
-    No,
-    Yes,
+#[derive(Default)]
+struct CallsOfMessage {
+    message: usize,
+    blocks: Vec<usize>,
+    answered: usize,
 }
 
 enum PairingFault {
@@ -179,27 +168,24 @@ enum PairingFault {
 }
 
 impl Calls {
-    /// Adds a message's calls; returns an id that it uses twice.
-    fn add(&mut self, index: usize, message: &Message) -> Option<String> {
-        let Message::Assistant(assistant) = message else { return None };
-        let mut duplicate = None;
+    /// Adds a message's calls.
+    fn add(&mut self, index: usize, message: &Message) {
+        let Message::Assistant(assistant) = message else { return };
         for (block, content) in assistant.content.iter().enumerate() {
             let Block::ToolCall(call) = content else { continue };
-            let earlier = self.0.insert(call.id.as_str().to_owned(), ((index, block), HasResult::No));
-            if earlier.is_some_and(|((message, _), _)| message == index) {
-                duplicate = Some(call.id.as_str().to_owned());
+            let same_id = self.0.entry(call.id.as_str().to_owned()).or_default();
+            if same_id.message != index {
+                *same_id = CallsOfMessage { message: index, ..CallsOfMessage::default() };
             }
+            same_id.blocks.push(block);
         }
-        duplicate
     }
 
     fn answer(&mut self, result: &ToolResult) -> Result<Position, PairingFault> {
-        let (position, has_result) = self.0.get_mut(result.call.as_str()).ok_or(PairingFault::NoSuchCall)?;
-        if *has_result == HasResult::Yes {
-            return Err(PairingFault::SecondResult);
-        }
-        *has_result = HasResult::Yes;
-        Ok(*position)
+        let same_id = self.0.get_mut(result.call.as_str()).ok_or(PairingFault::NoSuchCall)?;
+        let block = *same_id.blocks.get(same_id.answered).ok_or(PairingFault::SecondResult)?;
+        same_id.answered += 1;
+        Ok((same_id.message, block))
     }
 }
 

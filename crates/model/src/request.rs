@@ -2,7 +2,7 @@
 
 use serde_json::Number;
 
-use crate::extras::Extras;
+use crate::extras::{Extras, Fields};
 use crate::ids::{ModelName, ReplyId};
 use crate::json::JsonText;
 use crate::message::{Message, Part};
@@ -40,6 +40,8 @@ pub struct TurnRequest {
     pub previous: Option<ReplyId>,
     /// Whether the reply is stored for a later `previous`.
     pub retention: Option<Retention>,
+    /// Settings that OpenAI's dialects share.
+    pub openai: OpenAiOptions,
     /// Fields of its own dialect.
     pub extras: Extras,
 }
@@ -62,6 +64,7 @@ impl TurnRequest {
             user: None,
             previous: None,
             retention: None,
+            openai: OpenAiOptions::default(),
             extras: Extras::NONE,
         }
     }
@@ -99,6 +102,54 @@ pub struct ReasoningRequest {
     pub summary: Option<String>,
     /// Fields of its own dialect.
     pub extras: Extras,
+}
+
+/// Settings that both of OpenAI's dialects have. Few other hosts accept them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OpenAiOptions {
+    /// How long the answer should be: `low`, `medium`, `high`.
+    pub verbosity: Option<String>,
+    /// Groups requests with the same beginning, for the host's prompt cache.
+    pub prompt_cache_key: Option<String>,
+    /// How long the host's prompt cache keeps the prompt: `in_memory`, `24h`.
+    pub prompt_cache_retention: Option<String>,
+    /// The price and speed: `auto`, `default`, `flex`, `priority`.
+    pub service_tier: Option<String>,
+    /// Labels for the host's own records.
+    pub metadata: Fields,
+    /// The end user, in the newer of the two fields.
+    pub safety_identifier: Option<String>,
+    /// Whether the reply contains the probabilities of its tokens.
+    pub logprobs: Option<bool>,
+    /// How many alternatives to list for each token.
+    pub top_logprobs: Option<u64>,
+}
+
+impl OpenAiOptions {
+    /// The names of the settings that are given.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let Self {
+            verbosity,
+            prompt_cache_key,
+            prompt_cache_retention,
+            service_tier,
+            metadata,
+            safety_identifier,
+            logprobs,
+            top_logprobs,
+        } = self;
+        let given = [
+            ("verbosity", verbosity.is_some()),
+            ("prompt_cache_key", prompt_cache_key.is_some()),
+            ("prompt_cache_retention", prompt_cache_retention.is_some()),
+            ("service_tier", service_tier.is_some()),
+            ("metadata", !metadata.is_empty()),
+            ("safety_identifier", safety_identifier.is_some()),
+            ("logprobs", *logprobs == Some(true)),
+            ("top_logprobs", top_logprobs.is_some()),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
 }
 
 /// The output format.

@@ -69,10 +69,38 @@ pub enum CallKind {
 pub struct ToolChoice {
     /// Whether the model may, must or must not call a tool.
     pub choice: Option<Choice>,
+    /// The tools that the model may call in this turn; `None` for all of them. The others are offered only to keep the
+    /// beginning of the prompt the same.
+    pub allowed: Option<Vec<AllowedTool>>,
     /// Whether one turn may contain several calls.
     pub parallel: Option<Parallel>,
     /// Fields of its own dialect.
     pub extras: Extras,
+}
+
+impl ToolChoice {
+    /// True if the model may call the tool.
+    pub fn allows(&self, tool: &Tool) -> bool {
+        let Some(allowed) = &self.allowed else { return true };
+        allowed.iter().any(|allowed| match (allowed, tool) {
+            (AllowedTool::Named(name, _), tool) => tool.name() == Some(name.as_str()),
+            (AllowedTool::Provider(allowed), Tool::Provider(tool)) => {
+                // An entry may name more than the type, such as one of several servers.
+                allowed.dialect == tool.dialect
+                    && allowed.fields.iter().all(|(name, value)| tool.fields.get(name) == Some(value))
+            }
+            (AllowedTool::Provider(_), Tool::Function(_) | Tool::Custom(_)) => false,
+        })
+    }
+}
+
+/// A tool that the model may call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AllowedTool {
+    /// One of the client's tools.
+    Named(ToolName, CallKind),
+    /// One that only its provider supports.
+    Provider(Opaque),
 }
 
 /// Whether the model calls a tool.
@@ -86,7 +114,7 @@ pub enum Choice {
     None,
     /// A call of this tool.
     Named(ToolName, CallKind),
-    /// A form that only its own dialect supports (`allowed_tools`, `{"type":"web_search"}`).
+    /// A form that only its own dialect supports (`{"type":"web_search"}`).
     Provider(Opaque),
 }
 
@@ -97,4 +125,41 @@ pub enum Parallel {
     Allowed,
     /// At most one.
     Forbidden,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extras::{DialectId, Fields};
+
+    const DIALECT: DialectId = DialectId { name: "d", provider: "p" };
+
+    fn opaque(kind: &str, server: Option<&str>) -> Opaque {
+        let mut fields = Fields::from_iter([("type".to_owned(), kind.into())]);
+        fields.extend(server.map(|server| ("server_label".to_owned(), server.into())));
+        Opaque { dialect: DIALECT, kind: kind.to_owned(), fields }
+    }
+
+    fn function(name: &str) -> Tool {
+        let (description, schema, strict) = (None, None, None);
+        Tool::Function(FunctionTool { name: name.into(), description, schema, strict, extras: Extras::NONE })
+    }
+
+    #[test]
+    fn a_list_of_allowed_tools_excludes_all_others() {
+        let check = |allowed: Option<Vec<AllowedTool>>, tool: Tool, expect: bool| {
+            let choice = ToolChoice { allowed, ..ToolChoice::default() };
+            assert_eq!(choice.allows(&tool), expect, "{choice:?} {tool:?}");
+        };
+        let named = || Some(vec![AllowedTool::Named("f".into(), CallKind::Function)]);
+        let server = |label| Some(vec![AllowedTool::Provider(opaque("mcp", label))]);
+        check(None, function("g"), true);
+        check(named(), function("f"), true);
+        check(named(), function("g"), false);
+        check(named(), Tool::Provider(opaque("mcp", None)), false);
+        check(server(None), Tool::Provider(opaque("mcp", Some("a"))), true);
+        check(server(Some("a")), Tool::Provider(opaque("mcp", Some("a"))), true);
+        check(server(Some("a")), Tool::Provider(opaque("mcp", Some("b"))), false);
+        check(server(None), function("mcp"), false);
+    }
 }

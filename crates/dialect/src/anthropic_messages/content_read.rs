@@ -1,10 +1,12 @@
 //! Reads content blocks, in requests and replies.
 
 use toolgate_model::{
-    Block, CallKind, Fields, Opaque, Part, Reasoning, ReasoningKind, ReasoningPart, Seal, Text, ToolCall,
+    Block, CallKind, Fields, JsonText, Opaque, Part, Reasoning, ReasoningKind, ReasoningPart, Seal, Text,
+    ToolCall,
 };
 
 use super::ID;
+use super::content_read_as_text as as_text;
 use super::content_read_media as media;
 use super::wire::{BlockIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
 
@@ -23,7 +25,7 @@ pub(super) fn read_output_block(block: BlockIn) -> Result<Block, &'static str> {
             id: id.into(),
             name: name.into(),
             kind: CallKind::Function,
-            arguments: input.map_or_else(|| "{}".to_owned(), |input| input.as_str().to_owned()),
+            arguments: input.as_ref().map_or_else(|| "{}".to_owned(), arguments_text),
             extras: extras(extra),
         }),
         BlockIn::Thinking(ThinkingBlockIn { thinking, signature, extra }) => Block::Reasoning(Reasoning {
@@ -51,12 +53,21 @@ pub(super) fn read_input_block(block: BlockIn) -> Result<Part, &'static str> {
         }
         BlockIn::Image(fields) => media::read_image(fields),
         BlockIn::Document(fields) => media::read_document(fields),
+        BlockIn::Other(Opaque { kind, fields, dialect }) if kind == "search_result" => {
+            as_text::read_search_result(fields)
+                .unwrap_or_else(|fields| Part::Opaque(Opaque { dialect, kind, fields }))
+        }
         BlockIn::Other(opaque) => Part::Opaque(opaque),
         BlockIn::ToolUse(_) => return Err("tool_use"),
         BlockIn::ToolResult(_) => return Err("tool_result"),
         BlockIn::Thinking(_) => return Err("thinking"),
         BlockIn::RedactedThinking(_) => return Err("redacted_thinking"),
     })
+}
+
+/// The input as text. Some clients send it as a string with JSON in it (T34).
+fn arguments_text(input: &JsonText) -> String {
+    serde_json::from_str::<String>(input.as_str()).unwrap_or_else(|_| input.as_str().to_owned())
 }
 
 /// The seal of a thinking block: this dialect's signature, or a foreign seal's token in its place.

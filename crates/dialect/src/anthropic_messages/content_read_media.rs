@@ -1,9 +1,10 @@
 //! Reads images and documents. A block whose source the model cannot represent stays opaque.
 
 use serde_json::Value;
-use toolgate_model::{Document, Fields, Image, Opaque, Part, Source};
+use toolgate_model::{Document, Extras, Fields, Image, Opaque, Part, Source};
 
 use super::ID;
+use super::content_read_as_text as as_text;
 use super::wire::extras;
 
 /// The only media type of a document given as text.
@@ -20,7 +21,7 @@ pub(super) fn read_image(fields: Fields) -> Part {
         Err(fields) => opaque("image", fields),
         Ok((source, mut fields)) => {
             fields.shift_remove("source");
-            Part::Image(Image { source, extras: extras(fields) })
+            Part::Image(Image { source, detail: None, extras: extras(fields) })
         }
     }
 }
@@ -34,9 +35,11 @@ pub(super) fn read_document(fields: Fields) -> Part {
             if name.is_some() {
                 fields.shift_remove("title");
             }
-            Part::Document(Document { source, name, extras: extras(fields) })
+            fields.retain(|_, value| !value.is_null());
+            // Marked even without fields: a document of this dialect is written back unchanged.
+            Part::Document(Document { source, name, extras: Extras::marked(ID, fields) })
         }
-        Err(fields) => opaque("document", fields),
+        Err(fields) => as_text::read_document(fields).unwrap_or_else(|fields| opaque("document", fields)),
     }
 }
 

@@ -6,12 +6,17 @@ use toolgate_model::{Losses, Opaque, Reasoning, Seal, Text, ToolCall};
 
 use super::ID;
 use super::content_read::REDACTED;
+use super::content_read_as_text::WHOLE_BLOCK;
 use super::content_write_input::input_object;
 use super::wire::BlockOut;
 
-/// Writes a text block.
+/// Writes a text block, or the block that was read as this text.
 pub(super) fn write_text<'a>(text: &'a Text, losses: &mut Losses) -> BlockOut<'a> {
-    BlockOut::Text { text: &text.text, extra: text.extras.write(ID, "text", losses) }
+    let extra = text.extras.write(ID, "text", losses);
+    if text.extras.is_marked(ID, WHOLE_BLOCK) {
+        return BlockOut::Opaque(extra);
+    }
+    BlockOut::Text { text: &text.text, extra }
 }
 
 /// Writes reasoning with its seal, if it has one.

@@ -5,6 +5,7 @@
 //! "custom"` on a tool and none; consecutive user messages and one; `signature: ""` and none.
 
 mod content_read;
+mod content_read_as_text;
 mod content_read_media;
 mod content_write;
 mod content_write_input;

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    AssistantMessage, CallKind, Choice, Delivery, Extras, Fields, FunctionTool, Losses, Message, Opaque,
-    OutputFormat, Parallel, Part, ReasoningRequest, Sampling, SchemaFormat, SystemMessage, SystemRole, Tool,
-    ToolChoice, ToolOutcome, ToolResult, ToolResults, Translated, TurnError, TurnRequest, UsageReport,
-    UserMessage, pairing,
+    AssistantMessage, CallKind, Choice, Delivery, Extras, Fields, FunctionTool, JsonText, Losses, Message,
+    Opaque, OutputFormat, Parallel, Part, ReasoningRequest, Sampling, SchemaFormat, SystemMessage,
+    SystemRole, Tool, ToolChoice, ToolOutcome, ToolResult, ToolResults, Translated, TurnError, TurnRequest,
+    UsageReport, UserMessage, pairing,
 };
 
 use super::ID;
@@ -19,6 +19,9 @@ use crate::json::{self, Unreadable};
 /// The line that Claude Code puts before its system prompt. It differs in every request and is meant for Anthropic only;
 /// sent to another host, it would defeat the prompt cache (T29).
 const BILLING_HEADER: &str = "x-anthropic-billing-header";
+
+/// The older field for the output format, and the mark of a format that came in it.
+pub(super) const OUTPUT_FORMAT: &str = "output_format";
 
 /// Reads a request to `/messages`. Does not match results with calls.
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
@@ -67,6 +70,7 @@ fn convert(request: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
         top_k,
         thinking,
         output_config,
+        output_format,
         metadata,
         mut extra,
     } = request;
@@ -78,20 +82,20 @@ fn convert(request: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
 
     let mut effort = None;
     let mut output = OutputFormat::Text;
+    match output_format {
+        Some(OutputFormatIn::JsonSchema { schema, extra }) => {
+            output = schema_output(schema, extra, Some(OUTPUT_FORMAT));
+        }
+        Some(OutputFormatIn::Other(format)) => {
+            extra.insert(OUTPUT_FORMAT.to_owned(), Value::Object(format.fields));
+        }
+        None => {}
+    }
     if let Some(config) = output_config {
         let mut rest = config.extra;
         effort = config.effort;
         match config.format {
-            Some(OutputFormatIn::JsonSchema { schema, extra }) => {
-                let extras = extras(extra);
-                output = OutputFormat::JsonSchema(SchemaFormat {
-                    name: None,
-                    description: None,
-                    schema,
-                    strict: None,
-                    extras,
-                });
-            }
+            Some(OutputFormatIn::JsonSchema { schema, extra }) => output = schema_output(schema, extra, None),
             Some(OutputFormatIn::Other(format)) => {
                 rest.insert("format".to_owned(), Value::Object(format.fields));
             }
@@ -124,8 +128,20 @@ fn convert(request: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
         turn.delivery = Delivery::Stream(UsageReport::Default);
     }
     turn.user = user;
-    turn.extras = extras(extra);
+    // The default of every host.
+    let has_default_tier = extra.get("service_tier").is_some_and(|tier| tier == "auto");
+    turn.extras = extras(extra).envelope_fields(if has_default_tier { &["service_tier"] } else { &[] });
     Ok(Translated { value: turn, losses })
+}
+
+/// The format, marked if it came in the older field.
+fn schema_output(schema: JsonText, extra: Fields, mark: Option<&'static str>) -> OutputFormat {
+    let mut extras = extras(extra);
+    if let Some(mark) = mark {
+        extras.mark(ID, mark);
+    }
+    let (name, description, strict) = (None, None, None);
+    OutputFormat::JsonSchema(SchemaFormat { name, description, schema, strict, extras })
 }
 
 /// Stores the unknown fields of a nested object among the request's unknown fields.
@@ -290,15 +306,19 @@ fn read_tool_choice(choice: ToolChoiceIn) -> ToolChoice {
         ToolChoiceIn::None(rest) => (Choice::None, rest),
         ToolChoiceIn::Tool(named) => (Choice::Named(named.name.into(), CallKind::Function), named.rest),
         ToolChoiceIn::Other(opaque) => {
+            let disabled = opaque.fields.get("disable_parallel_tool_use").and_then(Value::as_bool);
             return ToolChoice {
                 choice: Some(Choice::Provider(opaque)),
-                parallel: None,
-                extras: Extras::NONE,
+                parallel: disabled.map(read_parallel),
+                ..ToolChoice::default()
             };
         }
     };
     let ToolChoiceFields { disable_parallel_tool_use, extra } = rest;
-    let parallel = disable_parallel_tool_use
-        .map(|disabled| if disabled { Parallel::Forbidden } else { Parallel::Allowed });
-    ToolChoice { choice: Some(choice), parallel, extras: extras(extra) }
+    let parallel = disable_parallel_tool_use.map(read_parallel);
+    ToolChoice { choice: Some(choice), parallel, extras: extras(extra), ..ToolChoice::default() }
+}
+
+fn read_parallel(is_disabled: bool) -> Parallel {
+    if is_disabled { Parallel::Forbidden } else { Parallel::Allowed }
 }

@@ -9,6 +9,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::request_read::OUTPUT_FORMAT;
 use super::request_write_messages::{self, Conversation, MessageOut};
 use super::request_write_thinking::{self, ThinkingOut};
 use super::wire::BlockOut;
@@ -141,6 +142,9 @@ fn report_unsupported(request: &TurnRequest, losses: &mut Losses) {
     if request.previous.is_some() {
         losses.unknown_to(ID, "previous_response_id");
     }
+    for name in request.openai.names() {
+        losses.unknown_to(ID, name);
+    }
     // `retention` concerns the gateway's store: hosts of this dialect store no replies.
 }
 
@@ -167,7 +171,7 @@ fn write_tool<'a>(tool: &'a Tool, names: &'a NameMap, losses: &mut Losses) -> Op
 
 /// Writes `tool_choice`. Absent parts stay absent; a parallel flag alone implies `auto` (T31).
 fn write_choice(request: &TurnRequest, names: &NameMap, losses: &mut Losses) -> Option<Fields> {
-    let ToolChoice { choice, parallel, extras } = &request.tool_choice;
+    let ToolChoice { choice, allowed: _, parallel, extras } = &request.tool_choice;
     let extra = extras.write(ID, "tool_choice", losses);
     if choice.is_none() && parallel.is_none() {
         return None;
@@ -237,7 +241,14 @@ fn write_output_config<'a>(
             for (field, _) in unknown.into_iter().filter(|(_, given)| *given) {
                 losses.unknown_to(ID, format!("response_format.{field}"));
             }
-            Some(FormatOut { schema, extra: extras.write(ID, "response_format", losses) })
+            let format = FormatOut { schema, extra: extras.write(ID, "response_format", losses) };
+            if extras.is_marked(ID, OUTPUT_FORMAT) {
+                let format = serde_json::to_value(format).unwrap_or_default();
+                extra.insert(OUTPUT_FORMAT.to_owned(), format);
+                None
+            } else {
+                Some(format)
+            }
         }
     };
     if effort.is_none() && format.is_none() && rest.is_empty() {

@@ -28,6 +28,8 @@ pub(super) struct RequestIn {
     pub(super) top_k: Option<Number>,
     pub(super) thinking: Option<ThinkingIn>,
     pub(super) output_config: Option<OutputConfigIn>,
+    /// The older name of `output_config.format`.
+    pub(super) output_format: Option<OutputFormatIn>,
     pub(super) metadata: Option<MetadataIn>,
     #[serde(flatten)]
     pub(super) extra: Fields,
@@ -174,6 +176,7 @@ pub(super) struct ToolResultIn {
 
 #[derive(Deserialize)]
 pub(super) struct ThinkingBlockIn {
+    #[serde(default)]
     pub(super) thinking: String,
     pub(super) signature: Option<String>,
     #[serde(flatten)]
@@ -274,7 +277,7 @@ pub(super) enum BlockOut<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum SourceOut<'a> {
     Base64 { media_type: &'a str, data: &'a str },
-    Text { media_type: &'static str, data: &'a str },
+    Text { media_type: &'static str, data: Cow<'a, str> },
     Url { url: &'a str },
     File { file_id: &'a str },
 }
@@ -382,6 +385,10 @@ impl<'de> Visitor<'de> for ContentVisitor {
 
     fn visit_string<E>(self, text: String) -> Result<ContentIn, E> {
         Ok(ContentIn::Text(text))
+    }
+
+    fn visit_unit<E>(self) -> Result<ContentIn, E> {
+        Ok(ContentIn::Blocks(Vec::new()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<ContentIn, A::Error> {

@@ -6,7 +6,7 @@ use toolgate_model::{Audio, Document, Fields, Image, Losses, Opaque, Part, Sourc
 use super::content_write::write_part;
 use super::extras::{extras, nested_extras};
 use super::wire::{AudioDataIn, AudioIn, FileDataIn, FileIn, ImageIn, ImageUrlIn, PartIn, RefusalIn, TextIn};
-use super::wire_either::StringOrArray;
+use super::wire_either::{StringOrArray, StringOrObject};
 use super::{ID, marks};
 
 /// Reads `content`. An empty string gives no part.
@@ -26,10 +26,14 @@ fn read_part(part: PartIn) -> Part {
         PartIn::Refusal(RefusalIn { refusal, extra }) => {
             Part::Text(Text { text: refusal, extras: extras(extra) })
         }
-        PartIn::Image(ImageIn { image_url: ImageUrlIn { url, extra: inner }, extra }) => Part::Image(Image {
-            source: Source::from_url(url),
-            extras: nested_extras(extra, "image_url", inner),
-        }),
+        PartIn::Image(ImageIn { image_url, extra }) => {
+            let ImageUrlIn { url, detail, extra: inner } = match image_url {
+                StringOrObject::String(url) => ImageUrlIn { url, detail: None, extra: Fields::new() },
+                StringOrObject::Object(image) => image,
+            };
+            let extras = nested_extras(extra, "image_url", inner);
+            Part::Image(Image { source: Source::from_url(url), detail, extras })
+        }
         PartIn::Audio(AudioIn { input_audio: AudioDataIn { data, format, extra: inner }, extra }) => {
             Part::Audio(Audio { data, format, extras: nested_extras(extra, "input_audio", inner) })
         }

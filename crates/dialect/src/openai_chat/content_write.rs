@@ -74,6 +74,8 @@ impl<'a> ThinkingText<'a> {
 #[derive(Serialize)]
 pub(super) struct UrlOut<'a> {
     url: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a str>,
     #[serde(flatten)]
     extra: Fields,
 }
@@ -147,7 +149,8 @@ fn write_image<'a>(image: &'a Image, place: &str, losses: &mut Losses) -> PartOu
         }
     };
     let (extra, inner) = write_nested(&image.extras, "image_url", place, losses);
-    PartOut::Typed(TypedPart::ImageUrl { image_url: UrlOut { url, extra: inner }, extra })
+    let image_url = UrlOut { url, detail: image.detail.as_deref(), extra: inner };
+    PartOut::Typed(TypedPart::ImageUrl { image_url, extra })
 }
 
 /// OpenAI rejects inline files without a name.

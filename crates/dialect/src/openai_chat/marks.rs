@@ -10,8 +10,6 @@ pub(super) const MAX_TOKENS: &str = "max_tokens";
 pub(super) const TEXT_FORMAT: &str = "text_format";
 /// `stop` was a string, not an array.
 pub(super) const STOP_STRING: &str = "stop_string";
-/// The end user was in `safety_identifier`.
-pub(super) const SAFETY_IDENTIFIER: &str = "safety_identifier";
 /// An assistant's `content` was `""`, not `null`.
 pub(super) const EMPTY_CONTENT: &str = "empty_content";
 /// The refusal was a content part.

@@ -16,6 +16,7 @@ mod reply_read;
 mod reply_write;
 mod request_read;
 mod request_read_messages;
+mod request_read_reasoning;
 mod request_read_tools;
 mod request_write;
 mod request_write_messages;
@@ -31,6 +32,7 @@ mod usage;
 mod wire;
 mod wire_either;
 mod wire_stream;
+mod wire_tools;
 
 pub use reply_write::merge_choices;
 pub use stream_write::ChatWriter;

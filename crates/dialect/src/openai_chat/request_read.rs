@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    Delivery, Fields, JsonText, Losses, OutputFormat, ReasoningRequest, Retention, Sampling, SchemaFormat,
+    Delivery, Fields, JsonText, Losses, OpenAiOptions, OutputFormat, Retention, Sampling, SchemaFormat,
     Translated, TurnError, TurnRequest, UsageReport,
 };
 
 use super::extras::{marked_extras, nested_extras};
 use super::wire::{FormatIn, RequestIn, SchemaIn, StreamOptionsIn};
 use super::wire_either::StringOrArray;
-use super::{marks, request_read_messages, request_read_tools};
+use super::{marks, request_read_messages, request_read_reasoning, request_read_tools};
 use crate::json::{self, Unreadable};
 
 /// Reads a request body. An error names the field at fault.
@@ -56,8 +56,15 @@ fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
         stream_options,
         n,
         user,
-        safety_identifier,
         store,
+        verbosity,
+        prompt_cache_key,
+        prompt_cache_retention,
+        service_tier,
+        metadata,
+        safety_identifier,
+        logprobs,
+        top_logprobs,
         mut extra,
     } = wire;
     let mut marks = Vec::from([marks::NATIVE]);
@@ -81,14 +88,11 @@ fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
         Some(StringOrArray::Array(texts)) => texts,
         None => Vec::new(),
     };
-    let user = match (user, safety_identifier) {
-        (Some(user), also) => {
-            extra.extend(also.map(|also| ("safety_identifier".to_owned(), Value::from(also))));
-            Some(user)
-        }
-        (None, user) => {
-            marks.extend(user.as_ref().map(|_| marks::SAFETY_IDENTIFIER));
-            user
+    let logprobs = match logprobs {
+        Some(Value::Bool(wanted)) => Some(wanted),
+        other => {
+            extra.extend(other.map(|other| ("logprobs".to_owned(), other)));
+            None
         }
     };
     let output = read_format(response_format, &mut extra, &mut marks);
@@ -99,13 +103,22 @@ fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
     request.max_output = max_output;
     request.sampling =
         Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop };
-    request.reasoning =
-        reasoning_effort.map(|effort| ReasoningRequest { effort: Some(effort), ..Default::default() });
+    request.reasoning = request_read_reasoning::read(reasoning_effort, &mut extra);
     request.output = output;
     request.delivery = delivery;
     request.samples = n;
     request.user = user;
     request.retention = store.map(|keep| if keep { Retention::Keep } else { Retention::Discard });
+    request.openai = OpenAiOptions {
+        verbosity,
+        prompt_cache_key,
+        prompt_cache_retention,
+        service_tier,
+        metadata: metadata.unwrap_or_default(),
+        safety_identifier,
+        logprobs,
+        top_logprobs,
+    };
     request.extras = marked_extras(extra, marks);
     Ok(Translated { value: request, losses: Losses::default() })
 }

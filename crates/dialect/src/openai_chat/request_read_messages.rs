@@ -1,10 +1,9 @@
 //! Reads the messages of a request.
 
-use std::collections::HashSet;
-
+use serde_json::Value;
 use toolgate_model::{
-    AssistantMessage, Block, CallId, CallKind, Message, SystemMessage, ToolOutcome, ToolResult, ToolResults,
-    UserMessage,
+    AssistantMessage, Block, CallId, CallKind, Message, SystemMessage, ToolCall, ToolName, ToolOutcome,
+    ToolResult, ToolResults, UserMessage,
 };
 
 use super::extras::extras;
@@ -23,10 +22,16 @@ pub(super) fn read(messages: Vec<MessageIn>) -> Vec<Message> {
 #[derive(Default)]
 struct Conversation {
     messages: Vec<Message>,
-    /// The ids of custom calls: a result does not say which kind of call it answers.
-    custom_calls: HashSet<String>,
-    /// Calls without an id: the tool's name and the generated id.
-    legacy_calls: Vec<(String, CallId)>,
+    /// The calls without a result.
+    open_calls: Vec<OpenCall>,
+}
+
+struct OpenCall {
+    /// The index of its message.
+    message: usize,
+    id: CallId,
+    name: ToolName,
+    kind: CallKind,
 }
 
 impl Conversation {
@@ -45,17 +50,13 @@ impl Conversation {
             MessageIn::Assistant(message) => {
                 let at = self.messages.len();
                 let assistant = content_read_assistant::read(*message, |call| format!("call_{at}_{call}"));
-                self.note_calls(&assistant.blocks);
+                self.note_calls(at, &assistant.blocks);
                 let message = AssistantMessage { content: assistant.blocks, extras: assistant.extras };
                 self.messages.push(Message::Assistant(message));
             }
-            MessageIn::Tool(ToolResultIn { tool_call_id, content, extra }) => {
-                let kind = if self.custom_calls.contains(&tool_call_id) {
-                    CallKind::Custom
-                } else {
-                    CallKind::Function
-                };
-                let call = self.call_for(tool_call_id);
+            MessageIn::Tool(ToolResultIn { tool_call_id, name, content, mut extra }) => {
+                let (call, kind) = self.answered_call(tool_call_id, name.as_deref());
+                extra.extend(name.map(|name| ("name".to_owned(), Value::from(name))));
                 self.result(ToolResult {
                     call,
                     kind,
@@ -65,12 +66,12 @@ impl Conversation {
                 });
             }
             MessageIn::Function(FunctionResultIn { name, content, extra }) => {
-                let call = self.legacy_call(&name);
+                let (call, kind) = self.answered_call(None, name.as_deref());
                 let mut extras = extras(extra);
                 extras.mark(ID, marks::LEGACY);
                 self.result(ToolResult {
                     call,
-                    kind: CallKind::Function,
+                    kind,
                     content: content_read::read(content),
                     outcome: ToolOutcome::Success,
                     extras,
@@ -79,15 +80,10 @@ impl Conversation {
         }
     }
 
-    fn note_calls(&mut self, blocks: &[Block]) {
+    fn note_calls(&mut self, message: usize, blocks: &[Block]) {
         for block in blocks {
-            let Block::ToolCall(call) = block else { continue };
-            if call.kind == CallKind::Custom {
-                self.custom_calls.insert(call.id.as_str().to_owned());
-            }
-            if call.extras.is_marked(ID, marks::LEGACY) || call.extras.is_marked(ID, marks::NO_ID) {
-                self.legacy_calls.push((call.name.as_str().to_owned(), call.id.clone()));
-            }
+            let Block::ToolCall(ToolCall { id, name, kind, .. }) = block else { continue };
+            self.open_calls.push(OpenCall { message, id: id.clone(), name: name.clone(), kind: *kind });
         }
     }
 
@@ -99,18 +95,20 @@ impl Conversation {
         }
     }
 
-    /// The call that a result answers. A result without an id answers the oldest call without one (T23).
-    fn call_for(&mut self, id: String) -> CallId {
-        if id.is_empty() && !self.legacy_calls.is_empty() {
-            return self.legacy_calls.remove(0).1;
-        }
-        CallId::from(id)
-    }
-
-    fn legacy_call(&mut self, name: &str) -> CallId {
-        match self.legacy_calls.iter().position(|(called, _)| called == name) {
-            Some(at) => self.legacy_calls.remove(at).1,
-            None => CallId::from(name),
-        }
+    /// The call that a result answers, and its kind, which a result does not state. A result without an id answers the
+    /// first open call of the latest message with calls, or the first one of the tool that it names (T23).
+    fn answered_call(&mut self, id: Option<String>, name: Option<&str>) -> (CallId, CallKind) {
+        let id = id.filter(|id| !id.is_empty());
+        let latest = self.open_calls.last().map(|call| call.message);
+        let position = self.open_calls.iter().position(|call| match (&id, name) {
+            (Some(id), _) => call.id.as_str() == id,
+            (None, Some(name)) => Some(call.message) == latest && call.name.as_str() == name,
+            (None, None) => Some(call.message) == latest,
+        });
+        let Some(at) = position else {
+            return (CallId::from(id.as_deref().or(name).unwrap_or_default()), CallKind::Function);
+        };
+        let OpenCall { message: _, id, name: _, kind } = self.open_calls.remove(at);
+        (id, kind)
     }
 }

@@ -2,12 +2,15 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    CallKind, Choice, CustomTool, Extras, Fields, FunctionTool, Parallel, Tool, ToolChoice, TurnError,
+    CallKind, Choice, CustomTool, Fields, FunctionTool, Parallel, Tool, ToolChoice, TurnError,
 };
 
+use super::ID;
 use super::extras::{nested_extras, opaque};
-use super::wire::{CustomToolIn, FunctionToolIn, NameIn, ToolIn};
+use super::wire::NameIn;
 use super::wire_either::StringOrObject;
+use super::wire_tools::{CustomToolIn, FunctionToolIn, ToolIn};
+use crate::openai_shared::{ALLOWED_TOOLS, read_allowed_tools};
 
 /// Reads tools and legacy functions, in the client's order (T37).
 pub(super) fn read(tools: Option<Vec<ToolIn>>, functions: Option<Vec<FunctionToolIn>>) -> Vec<Tool> {
@@ -36,17 +39,25 @@ pub(super) fn read_choice(
     function_call: Option<StringOrObject<NameIn>>,
     parallel: Option<bool>,
 ) -> Result<ToolChoice, TurnError> {
+    let parallel = parallel.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
     let choice = match (tool_choice, function_call) {
         (Some(StringOrObject::String(word)), _) => Some(read_keyword("tool_choice", &word)?),
-        (Some(StringOrObject::Object(fields)), _) => Some(read_choice_object(fields)),
+        (Some(StringOrObject::Object(fields)), _) if is_list_of_allowed(&fields) => {
+            let list = fields.get(ALLOWED_TOOLS).and_then(Value::as_object).unwrap_or(&fields);
+            return Ok(ToolChoice { parallel, ..read_allowed_tools(list, ID) });
+        }
+        (Some(StringOrObject::Object(fields)), _) => Some(read_choice_object(fields)?),
         (None, Some(StringOrObject::String(word))) => Some(read_keyword("function_call", &word)?),
         (None, Some(StringOrObject::Object(NameIn { name }))) => {
             Some(Choice::Named(name.into(), CallKind::Function))
         }
         (None, None) => None,
     };
-    let parallel = parallel.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
-    Ok(ToolChoice { choice, parallel, extras: Extras::NONE })
+    Ok(ToolChoice { choice, parallel, ..ToolChoice::default() })
+}
+
+fn is_list_of_allowed(fields: &Fields) -> bool {
+    fields.get("type").and_then(Value::as_str) == Some(ALLOWED_TOOLS)
 }
 
 fn read_keyword(field: &str, word: &str) -> Result<Choice, TurnError> {
@@ -64,20 +75,23 @@ fn read_keyword(field: &str, word: &str) -> Result<Choice, TurnError> {
     }
 }
 
-fn read_choice_object(mut fields: Fields) -> Choice {
+/// Reads an object. Besides OpenAI's forms, hosts accept a word as its type, a name beside the type, and
+/// `{"type": "tool", "name": …}`.
+fn read_choice_object(mut fields: Fields) -> Result<Choice, TurnError> {
     let tag = fields.get("type").and_then(Value::as_str).unwrap_or("function").to_owned();
     let kind = match tag.as_str() {
-        "function" => CallKind::Function,
+        "function" | "tool" => CallKind::Function,
         "custom" => CallKind::Custom,
+        "none" | "auto" | "required" | "any" => return read_keyword("tool_choice", &tag),
         _ => {
             fields.shift_remove("type");
-            return Choice::Provider(opaque(&tag, fields));
+            return Ok(Choice::Provider(opaque(&tag, fields)));
         }
     };
-    let name = fields.get(&tag).unwrap_or(&Value::Null).get("name").and_then(Value::as_str);
-    if let Some(name) = name {
-        return Choice::Named(name.into(), kind);
+    let nested = fields.get(&tag).and_then(|tool| tool.get("name"));
+    if let Some(name) = nested.or_else(|| fields.get("name")).and_then(Value::as_str) {
+        return Ok(Choice::Named(name.into(), kind));
     }
     fields.shift_remove("type");
-    Choice::Provider(opaque(&tag, fields))
+    Ok(Choice::Provider(opaque(&tag, fields)))
 }

@@ -15,6 +15,7 @@ use super::{ID, Origin, marks};
 use crate::WrittenRequest;
 use crate::host::{CallIds, HostProfile, LimitField, ReasoningSwitch};
 use crate::names::{accepted_ids, host_names};
+use crate::openai_shared::OpenAiFields;
 
 #[derive(Serialize)]
 struct RequestOut<'a> {
@@ -61,9 +62,13 @@ struct RequestOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    safety_identifier: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verbosity: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprobs: Option<bool>,
+    #[serde(flatten)]
+    shared: OpenAiFields<'a>,
     #[serde(flatten)]
     extra: Fields,
 }
@@ -139,7 +144,6 @@ pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<Writ
         write_delivery(request.delivery, origin, profile, take_object(&mut extra, "stream_options"));
     let (max_tokens, max_completion_tokens) = write_limit(request, origin, profile);
     let sampling = &request.sampling;
-    let is_safety_identifier = request.extras.is_marked(ID, marks::SAFETY_IDENTIFIER);
     let mut out = RequestOut {
         model: request.model.as_str(),
         messages,
@@ -158,17 +162,19 @@ pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<Writ
         seed: sampling.seed.as_ref(),
         stop: write_stop(request),
         response_format: write_format(request, take_object(&mut extra, "response_format"), &mut losses),
-        reasoning: write_reasoning(request, origin, profile, &mut losses),
+        reasoning: write_reasoning(request, origin, profile, &mut extra, &mut losses),
         stream,
         stream_options,
         n: request.samples,
-        user: request.user.as_deref().filter(|_| !is_safety_identifier),
-        safety_identifier: request.user.as_deref().filter(|_| is_safety_identifier),
+        user: request.user.as_deref(),
         // In other dialects it concerns the gateway's store; hosts of this dialect store only on request.
         store: request
             .retention
             .filter(|_| origin == Origin::Native)
             .map(|retention| retention == Retention::Keep),
+        verbosity: request.openai.verbosity.as_deref(),
+        logprobs: request.openai.logprobs,
+        shared: OpenAiFields::of(&request.openai),
         extra,
     };
     if request.previous.is_some() {
@@ -192,8 +198,8 @@ pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<Writ
             out.function_call = choice
                 .and_then(|choice| request_write_tools::write_legacy_choice(choice, &names, &mut losses));
         } else {
-            out.tool_choice =
-                choice.and_then(|choice| request_write_tools::write_choice(choice, &names, &mut losses));
+            out.tool_choice = request_write_tools::write_allowed(&request.tool_choice, &names, &mut losses)
+                .or_else(|| request_write_tools::write_choice(choice?, &names, &mut losses));
         }
         out.parallel_tool_calls = request.tool_choice.parallel.map(|parallel| parallel == Parallel::Allowed);
         out.extra.extend(request.tool_choice.extras.write(ID, "tool_choice", &mut losses));
@@ -262,17 +268,22 @@ fn write_format<'a>(request: &'a TurnRequest, extra: Fields, losses: &mut Losses
     }
 }
 
-/// Writes the reasoning settings in the host's fields.
+/// Writes the reasoning settings in the host's fields. The switches that a client of this dialect sent are written back.
 fn write_reasoning<'a>(
     request: &'a TurnRequest,
     origin: Origin,
     profile: &HostProfile,
+    extra: &mut Fields,
     losses: &mut Losses,
 ) -> ReasoningOut<'a> {
     let Some(ReasoningRequest { effort, budget, mode, summary: _, extras }) = &request.reasoning else {
         return ReasoningOut::default();
     };
-    let _lost = extras.write(ID, "reasoning", losses);
+    let own = extras.write(ID, "reasoning", losses);
+    if !own.is_empty() {
+        extra.extend(own);
+        return ReasoningOut::default();
+    }
     let effort = effort.as_deref();
     let is_on = mode.as_deref().map(|mode| mode != "disabled");
     let switch = if origin == Origin::Native { ReasoningSwitch::Effort } else { profile.reasoning_switch };

@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::json;
-use toolgate_model::{CallKind, Choice, CustomTool, Fields, FunctionTool, JsonText, Losses, Tool};
+use serde_json::{Value, json};
+use toolgate_model::{
+    AllowedTool, CallKind, Choice, CustomTool, Fields, FunctionTool, JsonText, Losses, Tool, ToolChoice,
+};
 
 use super::ID;
 use super::extras::write_nested;
 use crate::NameMap;
+use crate::openai_shared::{ALLOWED_TOOLS, allowed_mode};
 
 /// A tool to write.
 #[derive(Serialize)]
@@ -111,11 +114,35 @@ pub(super) enum ChoiceOut<'a> {
     Custom { r#type: &'static str, custom: NameOut<'a> },
     Legacy(NameOut<'a>),
     Opaque(&'a Fields),
+    Allowed(Value),
 }
 
 #[derive(Serialize)]
 pub(super) struct NameOut<'a> {
     name: &'a str,
+}
+
+/// Writes a choice among allowed tools; `None` if all tools are allowed.
+pub(super) fn write_allowed<'a>(
+    choice: &ToolChoice,
+    names: &NameMap,
+    losses: &mut Losses,
+) -> Option<ChoiceOut<'a>> {
+    let write = |tool: &AllowedTool| match tool {
+        AllowedTool::Named(name, kind) => {
+            let tag = match kind {
+                CallKind::Function => "function",
+                CallKind::Custom => "custom",
+            };
+            Some(json!({ "type": tag, tag: { "name": names.to_host(name.as_str()) } }))
+        }
+        AllowedTool::Provider(opaque) => opaque.write(ID, "tool_choice", losses).cloned().map(Value::Object),
+    };
+    let tools: Vec<Value> = choice.allowed.as_ref()?.iter().filter_map(write).collect();
+    let mode = allowed_mode(choice.choice.as_ref());
+    Some(ChoiceOut::Allowed(
+        json!({ "type": ALLOWED_TOOLS, ALLOWED_TOOLS: { "mode": mode, "tools": tools } }),
+    ))
 }
 
 /// Writes a choice; `None` if it cannot be written, which is reported.

@@ -4,6 +4,7 @@ mod foreign_requests;
 mod host_errors;
 mod host_replies;
 mod host_streams;
+mod lenient_requests;
 mod replies;
 mod requests;
 mod stream_reading;

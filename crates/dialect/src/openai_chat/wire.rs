@@ -9,6 +9,8 @@ use toolgate_model::{Fields, JsonText, Opaque, SystemRole};
 
 use super::extras::opaque;
 use super::wire_either::{StringOrArray, StringOrObject};
+use super::wire_tools::{FunctionToolIn, ToolIn};
+use crate::lenient;
 
 /// A request body.
 #[derive(Deserialize)]
@@ -21,13 +23,21 @@ pub(super) struct RequestIn {
     pub(super) tool_choice: Option<StringOrObject<Fields>>,
     pub(super) function_call: Option<StringOrObject<NameIn>>,
     pub(super) parallel_tool_calls: Option<bool>,
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(super) max_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::count")]
     pub(super) max_completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::number")]
     pub(super) temperature: Option<Number>,
+    #[serde(default, deserialize_with = "lenient::number")]
     pub(super) top_p: Option<Number>,
+    #[serde(default, deserialize_with = "lenient::number")]
     pub(super) top_k: Option<Number>,
+    #[serde(default, deserialize_with = "lenient::number")]
     pub(super) frequency_penalty: Option<Number>,
+    #[serde(default, deserialize_with = "lenient::number")]
     pub(super) presence_penalty: Option<Number>,
+    #[serde(default, deserialize_with = "lenient::number")]
     pub(super) seed: Option<Number>,
     pub(super) stop: Option<StringOrArray<String>>,
     pub(super) response_format: Option<FormatIn>,
@@ -36,8 +46,17 @@ pub(super) struct RequestIn {
     pub(super) stream_options: Option<StreamOptionsIn>,
     pub(super) n: Option<u32>,
     pub(super) user: Option<String>,
-    pub(super) safety_identifier: Option<String>,
     pub(super) store: Option<bool>,
+    pub(super) verbosity: Option<String>,
+    pub(super) prompt_cache_key: Option<String>,
+    pub(super) prompt_cache_retention: Option<String>,
+    pub(super) service_tier: Option<String>,
+    pub(super) metadata: Option<Fields>,
+    pub(super) safety_identifier: Option<String>,
+    /// A boolean by the specification; some hosts have a number here.
+    pub(super) logprobs: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::count")]
+    pub(super) top_logprobs: Option<u64>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }
@@ -117,7 +136,8 @@ pub(super) fn object_content(json: &str) -> StringOrArray<PartIn> {
 
 #[derive(Deserialize)]
 pub(super) struct ToolResultIn {
-    pub(super) tool_call_id: String,
+    pub(super) tool_call_id: Option<String>,
+    pub(super) name: Option<String>,
     pub(super) content: Option<StringOrArray<PartIn>>,
     #[serde(flatten)]
     pub(super) extra: Fields,
@@ -125,7 +145,7 @@ pub(super) struct ToolResultIn {
 
 #[derive(Deserialize)]
 pub(super) struct FunctionResultIn {
-    pub(super) name: String,
+    pub(super) name: Option<String>,
     pub(super) content: Option<StringOrArray<PartIn>>,
     #[serde(flatten)]
     pub(super) extra: Fields,
@@ -179,7 +199,8 @@ pub(super) struct RefusalIn {
 
 #[derive(Deserialize)]
 pub(super) struct ImageIn {
-    pub(super) image_url: ImageUrlIn,
+    /// An object by the specification; many hosts also accept the URL itself.
+    pub(super) image_url: StringOrObject<ImageUrlIn>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }
@@ -187,6 +208,7 @@ pub(super) struct ImageIn {
 #[derive(Deserialize)]
 pub(super) struct ImageUrlIn {
     pub(super) url: String,
+    pub(super) detail: Option<String>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }
@@ -230,9 +252,33 @@ impl<'de> Tagged<'de> for PartIn {
             "image_url" => Self::Image(ImageIn::deserialize(fields)?),
             "input_audio" => Self::Audio(AudioIn::deserialize(fields)?),
             "file" => Self::File(FileIn::deserialize(fields)?),
-            "" => return Err(D::Error::custom("a content part needs a `type`")),
+            "" => Self::untyped(UntypedPartIn::deserialize(fields)?).map_err(D::Error::custom)?,
             other => Self::Other(opaque(other, Fields::deserialize(fields)?)),
         })
+    }
+
+    fn read_text<E>(text: &str) -> Result<Self, E> {
+        Ok(Self::Text(TextIn { text: text.to_owned(), extra: Fields::new() }))
+    }
+}
+
+/// A part whose field says what it is; some hosts do not require the type.
+#[derive(Deserialize)]
+struct UntypedPartIn {
+    text: Option<String>,
+    image_url: Option<StringOrObject<ImageUrlIn>>,
+    #[serde(flatten)]
+    extra: Fields,
+}
+
+impl PartIn {
+    fn untyped(part: UntypedPartIn) -> Result<Self, &'static str> {
+        let UntypedPartIn { text, image_url, extra } = part;
+        match (text, image_url) {
+            (Some(text), _) => Ok(Self::Text(TextIn { text, extra })),
+            (None, Some(image_url)) => Ok(Self::Image(ImageIn { image_url, extra })),
+            (None, None) => Err("a content part needs a `type`"),
+        }
     }
 }
 
@@ -295,61 +341,6 @@ impl<'de> Tagged<'de> for CallIn {
     }
 }
 
-/// An offered tool.
-pub(super) enum ToolIn {
-    Function { function: FunctionToolIn, extra: Fields },
-    Custom { custom: CustomToolIn, extra: Fields },
-    Other(Opaque),
-}
-
-#[derive(Deserialize)]
-pub(super) struct FunctionToolIn {
-    pub(super) name: String,
-    pub(super) description: Option<String>,
-    pub(super) parameters: Option<JsonText>,
-    pub(super) strict: Option<bool>,
-    #[serde(flatten)]
-    pub(super) extra: Fields,
-}
-
-#[derive(Deserialize)]
-pub(super) struct CustomToolIn {
-    pub(super) name: String,
-    pub(super) description: Option<String>,
-    pub(super) format: Option<JsonText>,
-    #[serde(flatten)]
-    pub(super) extra: Fields,
-}
-
-impl<'de> Tagged<'de> for ToolIn {
-    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct FunctionFields {
-            function: FunctionToolIn,
-            #[serde(flatten)]
-            extra: Fields,
-        }
-        #[derive(Deserialize)]
-        struct CustomFields {
-            custom: CustomToolIn,
-            #[serde(flatten)]
-            extra: Fields,
-        }
-        Ok(match tag {
-            "function" => {
-                let FunctionFields { function, extra } = FunctionFields::deserialize(fields)?;
-                Self::Function { function, extra }
-            }
-            "custom" => {
-                let CustomFields { custom, extra } = CustomFields::deserialize(fields)?;
-                Self::Custom { custom, extra }
-            }
-            "" => return Err(D::Error::custom("a tool needs a `type`: use function or custom")),
-            other => Self::Other(opaque(other, Fields::deserialize(fields)?)),
-        })
-    }
-}
-
 /// `response_format`.
 pub(super) enum FormatIn {
     Text(Fields),
@@ -399,4 +390,4 @@ macro_rules! read_by_tag {
         }
     )*};
 }
-read_by_tag!(MessageIn PartIn CallIn ToolIn FormatIn);
+read_by_tag!(MessageIn PartIn CallIn FormatIn);

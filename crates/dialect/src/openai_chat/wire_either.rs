@@ -4,8 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, Error as _, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// A string or an array.
 pub(super) enum StringOrArray<T> {
@@ -51,14 +51,30 @@ pub(super) enum StringOrObject<T> {
     Object(T),
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for StringOrObject<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for StringOrObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&'de RawValue>::deserialize(deserializer)?;
-        let read = if raw.get().starts_with('"') {
-            serde_json::from_str(raw.get()).map(Self::String)
-        } else {
-            serde_json::from_str(raw.get()).map(Self::Object)
-        };
-        read.map_err(D::Error::custom)
+        struct StringOrObjectVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for StringOrObjectVisitor<T> {
+            type Value = StringOrObject<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an object")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<StringOrObject<T>, E> {
+                Ok(StringOrObject::String(text.to_owned()))
+            }
+
+            fn visit_string<E>(self, text: String) -> Result<StringOrObject<T>, E> {
+                Ok(StringOrObject::String(text))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<StringOrObject<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(fields)).map(StringOrObject::Object)
+            }
+        }
+
+        deserializer.deserialize_any(StringOrObjectVisitor(PhantomData))
     }
 }

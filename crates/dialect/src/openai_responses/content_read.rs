@@ -266,11 +266,12 @@ fn image(part: ImagePart) -> Part {
         (None, Some(id)) => Source::File { provider: ID.provider, id },
         (None, None) => {
             let mut fields = part.extra;
+            fields.extend(part.detail.map(|detail| ("detail".to_owned(), Value::from(detail))));
             fields.insert("type".to_owned(), Value::from("input_image"));
             return Part::Opaque(Opaque { dialect: ID, kind: "input_image".to_owned(), fields });
         }
     };
-    Part::Image(Image { source, extras: Extras::of(ID, part.extra) })
+    Part::Image(Image { source, detail: part.detail, extras: Extras::of(ID, part.extra) })
 }
 
 fn file(part: FilePart) -> Part {
@@ -332,6 +333,7 @@ fn part_fields(part: ContentPart) -> (String, Fields) {
         ContentPart::Image(part) => {
             fields.extend(part.image_url.map(|url| ("image_url".to_owned(), Value::from(url))));
             fields.extend(part.file_id.map(|id| ("file_id".to_owned(), Value::from(id))));
+            fields.extend(part.detail.map(|detail| ("detail".to_owned(), Value::from(detail))));
             fields.extend(part.extra);
             "input_image"
         }

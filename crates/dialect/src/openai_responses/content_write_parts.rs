@@ -81,7 +81,8 @@ fn image(image: &Image, losses: &mut Losses) -> Option<Fields> {
         }
     }
     // The SDK's type requires it.
-    fields.insert("detail".to_owned(), Value::from("auto"));
+    let detail = image.detail.as_deref().unwrap_or("auto");
+    fields.insert("detail".to_owned(), Value::from(detail));
     fields.extend(image.extras.write(ID, "messages[].content[image]", losses));
     Some(fields)
 }

@@ -13,6 +13,7 @@ use super::reply_read::status_of;
 use super::reply_write_reasoning::ReasoningForm;
 use super::request_write::{self, Origin};
 use super::usage;
+use crate::openai_shared::OpenAiFields;
 use crate::{NameMap, ReplyContext};
 
 /// Writes a whole reply.
@@ -91,18 +92,7 @@ fn has_refusal(item: &Value) -> bool {
 /// The request fields that the API repeats in its response.
 fn echo(request: &TurnRequest) -> Fields {
     /// Fields of this dialect that are repeated unchanged.
-    const REPEATED: [&str; 10] = [
-        "background",
-        "max_tool_calls",
-        "metadata",
-        "prompt",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "service_tier",
-        "top_logprobs",
-        "truncation",
-    ];
+    const REPEATED: [&str; 4] = ["background", "max_tool_calls", "prompt", "truncation"];
     // Losses were reported when the request was read or sent.
     let losses = &mut Losses::default();
     let names = NameMap::default();
@@ -121,7 +111,7 @@ fn echo(request: &TurnRequest) -> Fields {
         "reasoning": { "effort": effort, "summary": summary },
         "store": request.retention != Some(Retention::Discard),
         "temperature": request.sampling.temperature,
-        "text": request_write::text_echo(&request.output, text),
+        "text": request_write::text_echo(request, text),
         "tool_choice": request_write::choice(&request.tool_choice, &names, losses).unwrap_or_else(|| json!("auto")),
         "tools": serde_json::to_value(tools).unwrap_or_else(|_| json!([])),
         "top_p": request.sampling.top_p,
@@ -139,6 +129,9 @@ fn echo(request: &TurnRequest) -> Fields {
         if let Some(value) = own.and_then(|own| own.get(name)).filter(|value| !is_empty_value(value)) {
             fields.insert(name.to_owned(), value.clone());
         }
+    }
+    if let Ok(Value::Object(shared)) = serde_json::to_value(OpenAiFields::of(&request.openai)) {
+        fields.extend(shared);
     }
     fields
 }

@@ -5,14 +5,18 @@ use serde_json::{Number, Value};
 use toolgate_model::json::{Tagged, read_tagged};
 use toolgate_model::{
     Block, CallKind, Choice, CustomTool, Delivery, Extras, Fields, FunctionTool, JsonText, Losses, Message,
-    Opaque, OutputFormat, Parallel, Part, ReasoningRequest, Retention, SchemaFormat, Tool, Translated,
-    TurnError, TurnRequest, UsageReport, UserMessage,
+    Opaque, OpenAiOptions, OutputFormat, Parallel, Part, ReasoningRequest, Retention, SchemaFormat, Tool,
+    ToolChoice, Translated, TurnError, TurnRequest, UsageReport, UserMessage,
 };
 
 use super::ID;
 use super::content_read;
 use super::request_write::INCLUDE_SEAL;
 use super::wire::{self, Input};
+use crate::openai_shared::{ALLOWED_TOOLS, read_allowed_tools};
+
+/// Requests logprobs, in `include`.
+pub(super) const INCLUDE_LOGPROBS: &str = "message.output_text.logprobs";
 
 /// Reads a request body.
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
@@ -28,7 +32,7 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     let mut request = TurnRequest::new(body.model, messages);
     request.system = body.instructions.map(Part::text).into_iter().collect();
     request.tools = body.tools.unwrap_or_default().into_iter().map(tool).collect();
-    request.tool_choice.choice = body.tool_choice.map(choice).transpose()?;
+    request.tool_choice = body.tool_choice.map_or_else(|| Ok(ToolChoice::default()), choice)?;
     request.tool_choice.parallel =
         body.parallel_tool_calls.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
     request.max_output = body.max_output_tokens;
@@ -40,7 +44,18 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
         extras: Extras::of(ID, asked.extra),
         ..ReasoningRequest::default()
     });
-    if let Some(text) = body.text {
+    request.openai = OpenAiOptions {
+        verbosity: None,
+        prompt_cache_key: body.prompt_cache_key,
+        prompt_cache_retention: body.prompt_cache_retention,
+        service_tier: body.service_tier,
+        metadata: body.metadata.unwrap_or_default(),
+        safety_identifier: body.safety_identifier,
+        logprobs: takes_logprobs(&mut extra),
+        top_logprobs: body.top_logprobs,
+    };
+    if let Some(mut text) = body.text {
+        request.openai.verbosity = text.verbosity.take();
         request.output = output_format(text, &mut extra);
     }
     if body.stream == Some(true) {
@@ -96,6 +111,12 @@ struct RequestBody {
     user: Option<String>,
     previous_response_id: Option<String>,
     store: Option<bool>,
+    prompt_cache_key: Option<String>,
+    prompt_cache_retention: Option<String>,
+    service_tier: Option<String>,
+    metadata: Option<Fields>,
+    safety_identifier: Option<String>,
+    top_logprobs: Option<u64>,
     #[serde(flatten)]
     extra: Fields,
 }
@@ -111,6 +132,7 @@ struct ReasoningBody {
 #[derive(Deserialize)]
 struct TextBody {
     format: Option<FormatBody>,
+    verbosity: Option<String>,
     #[serde(flatten)]
     extra: Fields,
 }
@@ -227,28 +249,49 @@ fn tool(body: ToolBody) -> Tool {
     }
 }
 
-fn choice(body: ChoiceBody) -> Result<Choice, TurnError> {
-    let fields = match body {
-        ChoiceBody::Word(word) => {
-            return match word.as_str() {
-                "auto" => Ok(Choice::Auto),
-                "required" => Ok(Choice::Any),
-                "none" => Ok(Choice::None),
-                _ => Err(TurnError::invalid_param(
-                    "tool_choice",
-                    format!("tool_choice: `{word}` is unknown: use `auto`, `required`, `none` or an object"),
-                )),
-            };
+/// Removes the request for logprobs from `include`; `None` if it is not there.
+fn takes_logprobs(extra: &mut Fields) -> Option<bool> {
+    let include = extra.get_mut("include")?.as_array_mut()?;
+    let before = include.len();
+    include.retain(|what| what != INCLUDE_LOGPROBS);
+    let found = include.len() < before;
+    if include.is_empty() {
+        extra.shift_remove("include");
+    }
+    found.then_some(true)
+}
+
+fn choice(body: ChoiceBody) -> Result<ToolChoice, TurnError> {
+    let choice = match body {
+        ChoiceBody::Word(word) => word_choice(&word)?,
+        ChoiceBody::Object(fields) if fields.get("type").is_some_and(|kind| kind == ALLOWED_TOOLS) => {
+            return Ok(read_allowed_tools(&fields, ID));
         }
-        ChoiceBody::Object(fields) => fields,
+        ChoiceBody::Object(fields) => object_choice(fields),
     };
+    Ok(ToolChoice { choice: Some(choice), ..ToolChoice::default() })
+}
+
+fn word_choice(word: &str) -> Result<Choice, TurnError> {
+    match word {
+        "auto" => Ok(Choice::Auto),
+        "required" => Ok(Choice::Any),
+        "none" => Ok(Choice::None),
+        _ => Err(TurnError::invalid_param(
+            "tool_choice",
+            format!("tool_choice: `{word}` is unknown: use `auto`, `required`, `none` or an object"),
+        )),
+    }
+}
+
+fn object_choice(fields: Fields) -> Choice {
     let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let name = fields.get("name").and_then(Value::as_str);
-    Ok(match (kind.as_str(), name) {
+    match (kind.as_str(), name) {
         ("function", Some(name)) => Choice::Named(name.into(), CallKind::Function),
         ("custom", Some(name)) => Choice::Named(name.into(), CallKind::Custom),
         _ => Choice::Provider(Opaque { dialect: ID, kind, fields }),
-    })
+    }
 }
 
 /// The output format. Other fields of `text` go to the unknown fields, under `text`.

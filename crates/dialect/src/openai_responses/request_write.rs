@@ -4,14 +4,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toolgate_model::pairing::{AcceptedId, host_ids, shortened};
 use toolgate_model::{
-    CallKind, Choice, Delivery, Fields, JsonText, Losses, OutputFormat, Parallel, Part, ReasoningRequest,
-    Retention, Sampling, Tool, ToolChoice, TurnError, TurnRequest,
+    AllowedTool, CallKind, Choice, Delivery, Fields, JsonText, Losses, OutputFormat, Parallel, Part,
+    ReasoningRequest, Retention, Sampling, Tool, ToolChoice, ToolName, TurnError, TurnRequest,
 };
 
 use super::ID;
 use super::content_write::{self, Recipient};
+use super::request_read::INCLUDE_LOGPROBS;
 use crate::host::{HostProfile, Reasons};
 use crate::names::host_names;
+use crate::openai_shared::{ALLOWED_TOOLS, OpenAiFields, allowed_mode};
 use crate::{NameMap, WrittenRequest};
 
 /// The call ids that the API accepts (T23).
@@ -57,7 +59,7 @@ pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<Writ
         temperature,
         top_p,
         reasoning: request.reasoning.as_ref().and_then(|asked| reasoning(asked, origin, &mut losses)),
-        text: text(&request.output, extra.shift_remove("text"), &mut losses),
+        text: text(request, extra.shift_remove("text"), &mut losses),
         stream: matches!(request.delivery, Delivery::Stream(_)).then_some(true),
         user: request.user.as_deref(),
         previous_response_id: request.previous.as_ref().map(toolgate_model::ReplyId::as_str),
@@ -66,7 +68,8 @@ pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<Writ
             (Some(Retention::Discard), _) | (None, Origin::Foreign) => Some(false),
             (None, Origin::Native) => None,
         },
-        include: include(request, origin, profile),
+        include: include(request, origin, profile, extra.shift_remove("include")),
+        shared: OpenAiFields::of(&request.openai),
         extra,
     };
     let body = serde_json::to_vec(&body).map_err(|error| {
@@ -105,8 +108,10 @@ struct RequestBody<'a> {
     previous_response_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    include: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    include: Vec<Value>,
+    #[serde(flatten)]
+    shared: OpenAiFields<'a>,
     #[serde(flatten)]
     extra: Fields,
 }
@@ -245,19 +250,33 @@ fn flat_grammar(format: &JsonText) -> JsonText {
 /// Writes `tool_choice`.
 pub(super) fn choice(choice: &ToolChoice, names: &NameMap, losses: &mut Losses) -> Option<Value> {
     choice.extras.write(ID, "tool_choice", losses);
+    if let Some(allowed) = &choice.allowed {
+        let tools: Vec<Value> = allowed.iter().filter_map(|tool| allowed_tool(tool, names, losses)).collect();
+        let mode = allowed_mode(choice.choice.as_ref());
+        return Some(json!({ "type": ALLOWED_TOOLS, "mode": mode, "tools": tools }));
+    }
     Some(match choice.choice.as_ref()? {
         Choice::Auto => Value::from("auto"),
         Choice::Any => Value::from("required"),
         Choice::None => Value::from("none"),
-        Choice::Named(name, kind) => {
-            let kind = match kind {
-                CallKind::Function => "function",
-                CallKind::Custom => "custom",
-            };
-            json!({ "type": kind, "name": names.to_host(name.as_str()) })
-        }
+        Choice::Named(name, kind) => named_tool(name, *kind, names),
         Choice::Provider(choice) => Value::Object(choice.write(ID, "tool_choice", losses)?.clone()),
     })
+}
+
+fn allowed_tool(tool: &AllowedTool, names: &NameMap, losses: &mut Losses) -> Option<Value> {
+    match tool {
+        AllowedTool::Named(name, kind) => Some(named_tool(name, *kind, names)),
+        AllowedTool::Provider(opaque) => opaque.write(ID, "tool_choice", losses).cloned().map(Value::Object),
+    }
+}
+
+fn named_tool(name: &ToolName, kind: CallKind, names: &NameMap) -> Value {
+    let kind = match kind {
+        CallKind::Function => "function",
+        CallKind::Custom => "custom",
+    };
+    json!({ "type": kind, "name": names.to_host(name.as_str()) })
 }
 
 /// Writes `reasoning`.
@@ -271,11 +290,13 @@ pub(super) fn reasoning(asked: &ReasoningRequest, origin: Origin, losses: &mut L
 }
 
 /// Writes `text`.
-fn text<'a>(output: &'a OutputFormat, own: Option<Value>, losses: &mut Losses) -> Option<TextBody<'a>> {
-    let extra = match own {
+fn text<'a>(request: &'a TurnRequest, own: Option<Value>, losses: &mut Losses) -> Option<TextBody<'a>> {
+    let mut extra = match own {
         Some(Value::Object(fields)) => fields,
         _ => Fields::new(),
     };
+    let verbosity = request.openai.verbosity.as_deref();
+    extra.extend(verbosity.map(|verbosity| ("verbosity".to_owned(), Value::from(verbosity))));
     let empty = |kind| FormatBody {
         r#type: kind,
         name: None,
@@ -284,7 +305,7 @@ fn text<'a>(output: &'a OutputFormat, own: Option<Value>, losses: &mut Losses) -
         strict: None,
         extra: Fields::new(),
     };
-    let format = match output {
+    let format = match &request.output {
         OutputFormat::Text => None,
         OutputFormat::JsonObject => Some(empty("json_object")),
         OutputFormat::JsonSchema(format) => Some(FormatBody {
@@ -301,8 +322,8 @@ fn text<'a>(output: &'a OutputFormat, own: Option<Value>, losses: &mut Losses) -
 }
 
 /// `text` as it is repeated in responses.
-pub(super) fn text_echo(output: &OutputFormat, own: Option<Value>) -> Value {
-    let body = text(output, own, &mut Losses::default());
+pub(super) fn text_echo(request: &TurnRequest, own: Option<Value>) -> Value {
+    let body = text(request, own, &mut Losses::default());
     let mut fields = match body.map(serde_json::to_value) {
         Some(Ok(Value::Object(fields))) => fields,
         Some(_) | None => Fields::new(),
@@ -311,13 +332,29 @@ pub(super) fn text_echo(output: &OutputFormat, own: Option<Value>) -> Value {
     Value::Object(fields)
 }
 
-/// Requests seals for translated requests: the host stores nothing, so reasoning must be sent back with its seal.
-fn include(request: &TurnRequest, origin: Origin, profile: &HostProfile) -> Option<Value> {
+/// What to include in the reply. Translated requests ask for seals: the host stores nothing, so reasoning must be sent
+/// back with its seal.
+fn include(
+    request: &TurnRequest,
+    origin: Origin,
+    profile: &HostProfile,
+    own: Option<Value>,
+) -> Vec<Value> {
     let is_off = request.reasoning.as_ref().is_some_and(|asked| asked.effort.as_deref() == Some("none"));
     let reasons = match profile.reasons {
         Reasons::Never => false,
         Reasons::IfAsked => request.reasoning.is_some() && !is_off,
         Reasons::ByDefault | Reasons::Always => !is_off,
     };
-    (origin == Origin::Foreign && reasons).then(|| json!([INCLUDE_SEAL]))
+    let mut include = match own {
+        Some(Value::Array(own)) => own,
+        Some(_) | None => Vec::new(),
+    };
+    if origin == Origin::Foreign && reasons {
+        include.push(Value::from(INCLUDE_SEAL));
+    }
+    if request.openai.logprobs == Some(true) {
+        include.push(Value::from(INCLUDE_LOGPROBS));
+    }
+    include
 }

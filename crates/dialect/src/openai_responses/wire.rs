@@ -162,6 +162,7 @@ pub(super) struct RefusalPart {
 pub(super) struct ImagePart {
     pub(super) image_url: Option<String>,
     pub(super) file_id: Option<String>,
+    pub(super) detail: Option<String>,
     #[serde(flatten)]
     pub(super) extra: Fields,
 }

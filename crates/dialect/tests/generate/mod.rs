@@ -112,10 +112,10 @@ fn text() -> impl Strategy<Value = Text> {
 }
 
 fn parts() -> impl Strategy<Value = Vec<Part>> {
-    let image = Just(Part::Image(Image {
-        source: Source::Base64 { media_type: "image/png".into(), data: "aGVsbG8=".into() },
-        extras: Extras::NONE,
-    }));
+    let image = Just(Part::Image(Image::new(Source::Base64 {
+        media_type: "image/png".into(),
+        data: "aGVsbG8=".into(),
+    })));
     vec(prop_oneof![4 => text().prop_map(Part::Text), 1 => image], 1..3)
 }
 
@@ -183,7 +183,7 @@ fn choice() -> impl Strategy<Value = ToolChoice> {
     (option::of(choice), option::of(parallel)).prop_map(|(choice, parallel)| ToolChoice {
         choice,
         parallel,
-        extras: Extras::NONE,
+        ..ToolChoice::default()
     })
 }
 

@@ -69,7 +69,7 @@ fn reasoning() -> Block {
 
 fn image(data: &str) -> Part {
     let source = Source::Base64 { media_type: "image/png".to_owned(), data: data.to_owned() };
-    Part::Image(Image { source, extras: Extras::NONE })
+    Part::Image(Image::new(source))
 }
 
 fn opaque(fields: &serde_json::Value) -> Opaque {
@@ -186,8 +186,8 @@ fn different() -> Vec<Vec<Message>> {
         vec![parts_of(vec![image("aGk="), Part::text("hi")])],
         vec![parts_of(vec![Part::text("hi"), image("aGk=")])],
         vec![parts_of(vec![Part::text("h"), image("aGk="), Part::text("i")])],
-        vec![parts_of(vec![Part::Image(Image { source: source(), extras: Extras::NONE })])],
-        vec![parts_of(vec![Part::Image(Image { source: file, extras: Extras::NONE })])],
+        vec![parts_of(vec![Part::Image(Image::new(source()))])],
+        vec![parts_of(vec![Part::Image(Image::new(file))])],
         vec![document(None)],
         vec![document(Some("a.pdf"))],
         vec![parts_of(vec![Part::Audio(audio)])],

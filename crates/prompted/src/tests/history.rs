@@ -172,7 +172,7 @@ fn results_are_wrapped_with_a_nonce_and_images_stay_images() {
     // P30
     let picture = || {
         let source = Source::Base64 { media_type: "image/png".into(), data: "AAAA".into() };
-        Part::Image(Image { source, extras: Extras::NONE })
+        Part::Image(Image::new(source))
     };
     let result = |call: &str, content: Vec<Part>, outcome: ToolOutcome| ToolResult {
         call: call.into(),

@@ -303,7 +303,7 @@ fn a_bare_parallel_flag_forces_nothing() {
     // T31
     let mut turn = request_of(vec![user("hi")]);
     turn.tools = vec![function("f", None)];
-    turn.tool_choice = ToolChoice { choice: None, parallel: Some(Parallel::Forbidden), extras: Extras::NONE };
+    turn.tool_choice = ToolChoice { parallel: Some(Parallel::Forbidden), ..ToolChoice::default() };
     let (body, _) = write(&turn);
     assert_eq!(body["tool_choice"], json!({ "type": "auto", "disable_parallel_tool_use": true }));
 }

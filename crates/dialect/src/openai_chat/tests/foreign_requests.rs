@@ -41,7 +41,7 @@ fn result(id: &str, outcome: ToolOutcome, content: Vec<Part>) -> ToolResult {
 
 fn image() -> Part {
     let source = Source::Base64 { media_type: "image/png".into(), data: "aGk=".into() };
-    Part::Image(Image { source, extras: no_extras() })
+    Part::Image(Image::new(source))
 }
 
 fn function(name: &str, schema: Option<&str>) -> Tool {

@@ -38,7 +38,7 @@ fn result(id: &str, content: Vec<Part>, outcome: ToolOutcome) -> Message {
 
 fn image() -> Part {
     let source = Source::Base64 { media_type: "image/png".into(), data: "AA==".into() };
-    Part::Image(Image { source, extras: Extras::NONE })
+    Part::Image(Image::new(source))
 }
 
 #[test]

@@ -1,0 +1,79 @@
+//! Parts of a request that both of OpenAI's dialects have.
+
+use serde::Serialize;
+use serde_json::Value;
+use toolgate_model::{AllowedTool, CallKind, Choice, DialectId, Fields, Opaque, OpenAiOptions, ToolChoice};
+
+/// The fields that both dialects spell alike, for writing.
+#[derive(Serialize)]
+pub(crate) struct OpenAiFields<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_retention: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'a str>,
+    #[serde(skip_serializing_if = "Fields::is_empty")]
+    metadata: &'a Fields,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    safety_identifier: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_logprobs: Option<u64>,
+}
+
+impl<'a> OpenAiFields<'a> {
+    /// The fields to write.
+    pub(crate) fn of(options: &'a OpenAiOptions) -> Self {
+        let OpenAiOptions {
+            prompt_cache_key,
+            prompt_cache_retention,
+            service_tier,
+            metadata,
+            safety_identifier,
+            top_logprobs,
+            // The dialects write these in different places.
+            verbosity: _,
+            logprobs: _,
+        } = options;
+        Self {
+            prompt_cache_key: prompt_cache_key.as_deref(),
+            prompt_cache_retention: prompt_cache_retention.as_deref(),
+            service_tier: service_tier.as_deref(),
+            metadata,
+            safety_identifier: safety_identifier.as_deref(),
+            top_logprobs: *top_logprobs,
+        }
+    }
+}
+
+/// The type of a tool choice that lists the tools that may be called.
+pub(crate) const ALLOWED_TOOLS: &str = "allowed_tools";
+
+/// Reads the object that lists allowed tools. A tool's name is in the entry or in an object inside.
+pub(crate) fn read_allowed_tools(fields: &Fields, dialect: DialectId) -> ToolChoice {
+    let choice = match fields.get("mode").and_then(Value::as_str) {
+        Some("required") => Choice::Any,
+        Some(_) | None => Choice::Auto,
+    };
+    let entries = fields.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let allowed = entries.filter_map(Value::as_object).map(|entry| read_entry(entry, dialect)).collect();
+    ToolChoice { choice: Some(choice), allowed: Some(allowed), ..ToolChoice::default() }
+}
+
+fn read_entry(entry: &Fields, dialect: DialectId) -> AllowedTool {
+    let kind = entry.get("type").and_then(Value::as_str).unwrap_or_default();
+    let inner = entry.get(kind).and_then(Value::as_object).unwrap_or(entry);
+    match (kind, inner.get("name").and_then(Value::as_str)) {
+        ("function", Some(name)) => AllowedTool::Named(name.into(), CallKind::Function),
+        ("custom", Some(name)) => AllowedTool::Named(name.into(), CallKind::Custom),
+        _ => AllowedTool::Provider(Opaque { dialect, kind: kind.to_owned(), fields: entry.clone() }),
+    }
+}
+
+/// The `mode` for a choice among allowed tools.
+pub(crate) fn allowed_mode(choice: Option<&Choice>) -> &'static str {
+    match choice {
+        Some(Choice::Any | Choice::Named(..)) => "required",
+        Some(Choice::Auto | Choice::None | Choice::Provider(_)) | None => "auto",
+    }
+}
