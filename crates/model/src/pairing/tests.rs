@@ -87,7 +87,7 @@ fn calls_with_the_same_id_in_one_message_get_their_results_by_occurrence() {
     repair(&mut messages, &mut losses);
     assert_eq!((&messages, losses.is_empty()), (&original, true));
 
-    let ids = host_ids(&messages, &RULES);
+    let ids = host_ids(&messages, RULES);
     assert_eq!([ids.call(0, 0), ids.call(0, 1), ids.call(0, 2), ids.call(2, 0)], ["a", "b", "a_2", "a_3"]);
     assert_eq!([ids.result(1, 0), ids.result(1, 1), ids.result(1, 2)], ["a", "a_2", "b"]);
     assert_eq!(ids.result(3, 0), "a_3");
