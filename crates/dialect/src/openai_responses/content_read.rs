@@ -3,15 +3,18 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    AssistantMessage, Audio, Block, CallKind, Document, Extras, Fields, Image, Message, Opaque, Part,
-    Reasoning, ReasoningKind, ReasoningPart, Seal, SealToken, Source, SystemMessage, SystemRole, Text,
-    ToolCall, ToolOutcome, ToolResult, ToolResults, UserMessage,
+    AssistantMessage, Block, CallKind, Extras, Fields, Message, Opaque, Part, Reasoning, ReasoningKind,
+    ReasoningPart, Seal, SealToken, SystemMessage, SystemRole, Text, Tool, ToolCall, ToolOutcome, ToolResult,
+    ToolResults, UserMessage,
 };
 
 use super::ID;
+use super::client_tools::{self, ADDITIONAL_TOOLS, NAMESPACE, TOOL_SEARCH};
+use super::content_read_parts::{opaque_message, parts};
+use super::request_read_tools;
 use super::wire::{
-    Content, ContentPart, CustomCallItem, FilePart, FunctionCallItem, ImagePart, Item, MessageItem,
-    OutputItem, ReasoningItem,
+    Content, ContentPart, CustomCallItem, FunctionCallItem, Item, MessageItem, OutputItem, ReasoningItem,
+    ToolSearchCallItem,
 };
 
 /// The key for a message's unknown fields, in the extras of its first text.
@@ -21,23 +24,59 @@ pub(super) const CONTENT_INDEX: &str = "content_index";
 /// The host's id for an item, if a stream had to write a generated id before it was known.
 pub(super) const HOST_ID: &str = "host_id";
 /// Item fields that are not content.
-pub(super) const ENVELOPE_FIELDS: [&str; 5] = ["id", "status", MESSAGE_FIELDS, CONTENT_INDEX, HOST_ID];
+pub(super) const ENVELOPE_FIELDS: [&str; 6] =
+    ["id", "status", MESSAGE_FIELDS, CONTENT_INDEX, HOST_ID, NAMESPACE];
 /// The kind of the seal in `encrypted_content`.
 pub(super) const ENCRYPTED: &str = "encrypted";
 
+/// The content of a list of items.
+#[derive(Default)]
+pub(super) struct Conversation {
+    /// The messages.
+    pub(super) messages: Vec<Message>,
+    /// The tools that items loaded.
+    pub(super) loaded_tools: Vec<Tool>,
+    /// The `additional_tools` items, which are no messages.
+    pub(super) additional_tools: Vec<Value>,
+}
+
 /// Converts items to messages.
-pub(super) fn messages(items: Vec<Item>) -> Vec<Message> {
-    let mut messages = Vec::new();
+pub(super) fn conversation(items: Vec<Item>) -> Conversation {
+    let mut conversation = Conversation::default();
     for item in items {
-        push(item, &mut messages);
+        conversation.push(item);
     }
-    messages
+    conversation
+}
+
+impl Conversation {
+    fn push(&mut self, item: Item) {
+        match item {
+            Item::Other(kind, fields) if kind == ADDITIONAL_TOOLS => {
+                self.loaded_tools.extend(request_read_tools::read_loaded(fields.get("tools")));
+                self.additional_tools.push(Value::Object(fields));
+            }
+            Item::ToolSearchOutput(output) => {
+                let tools = request_read_tools::read_loaded(output.extra.get("tools"));
+                let result = ToolResult {
+                    call: output.call_id.into(),
+                    kind: CallKind::Function,
+                    content: vec![Part::text(client_tools::found_text(&tools))],
+                    outcome: ToolOutcome::Success,
+                    extras: Extras::marked_by(ID, output.extra, vec![TOOL_SEARCH]).all_envelope_fields(),
+                };
+                push_result(result, &mut self.messages);
+                self.loaded_tools.extend(tools);
+            }
+            item => push(item, &mut self.messages),
+        }
+    }
 }
 
 fn push(item: Item, messages: &mut Vec<Message>) {
     match item {
-        Item::FunctionOutput(output) => push_result(output, CallKind::Function, messages),
-        Item::CustomOutput(output) => push_result(output, CallKind::Custom, messages),
+        Item::FunctionOutput(output) => push_result(result(output, CallKind::Function), messages),
+        Item::CustomOutput(output) => push_result(result(output, CallKind::Custom), messages),
         Item::Message(message) => match message.role.as_deref() {
             Some("assistant") | None => push_blocks(message_blocks(message), messages),
             Some("user") => messages.push(Message::User(UserMessage {
@@ -51,9 +90,12 @@ fn push(item: Item, messages: &mut Vec<Message>) {
                 extras: Extras::NONE,
             })),
         },
-        item @ (Item::FunctionCall(_) | Item::CustomCall(_) | Item::Reasoning(_) | Item::Other(..)) => {
-            push_blocks(blocks(item), messages);
-        }
+        item @ (Item::FunctionCall(_)
+        | Item::CustomCall(_)
+        | Item::ToolSearchCall(_)
+        | Item::ToolSearchOutput(_)
+        | Item::Reasoning(_)
+        | Item::Other(..)) => push_blocks(blocks(item), messages),
     }
 }
 
@@ -63,9 +105,10 @@ pub(super) fn blocks(item: Item) -> Vec<Block> {
         Item::Message(message) => message_blocks(message),
         Item::FunctionCall(call) => vec![Block::ToolCall(function_call(call))],
         Item::CustomCall(call) => vec![Block::ToolCall(custom_call(call))],
+        Item::ToolSearchCall(call) => vec![Block::ToolCall(tool_search_call(call))],
         Item::Reasoning(item) => vec![Block::Reasoning(reasoning(item))],
         Item::Other(kind, fields) => vec![Block::Opaque(Opaque { dialect: ID, kind, fields })],
-        Item::FunctionOutput(_) | Item::CustomOutput(_) => Vec::new(),
+        Item::FunctionOutput(_) | Item::CustomOutput(_) | Item::ToolSearchOutput(_) => Vec::new(),
     }
 }
 
@@ -76,19 +119,22 @@ fn push_blocks(blocks: Vec<Block>, messages: &mut Vec<Message>) {
     }
 }
 
-fn push_result(output: OutputItem, kind: CallKind, messages: &mut Vec<Message>) {
+fn result(output: OutputItem, kind: CallKind) -> ToolResult {
     let mut content = parts(output.output);
     // An empty output is read as no content.
     if matches!(content.as_slice(), [Part::Text(text)] if text.text.is_empty() && text.extras.is_empty()) {
         content.clear();
     }
-    let result = ToolResult {
+    ToolResult {
         call: output.call_id.into(),
         kind,
         content,
         outcome: ToolOutcome::Success,
         extras: item_extras(output.extra),
-    };
+    }
+}
+
+fn push_result(result: ToolResult, messages: &mut Vec<Message>) {
     match messages.last_mut() {
         Some(Message::ToolResults(last)) => last.results.push(result),
         _ => messages.push(Message::ToolResults(ToolResults { results: vec![result] })),
@@ -177,7 +223,7 @@ fn function_call(mut item: FunctionCallItem) -> ToolCall {
     restore_id(&mut item.extra);
     ToolCall {
         id: call_id(item.call_id, &item.extra).into(),
-        name: item.name.into(),
+        name: called_name(item.name, &item.extra).into(),
         kind: CallKind::Function,
         arguments: item.arguments.0,
         extras: item_extras(item.extra),
@@ -188,10 +234,28 @@ fn custom_call(mut item: CustomCallItem) -> ToolCall {
     restore_id(&mut item.extra);
     ToolCall {
         id: call_id(item.call_id, &item.extra).into(),
-        name: item.name.into(),
+        name: called_name(item.name, &item.extra).into(),
         kind: CallKind::Custom,
         arguments: item.input,
         extras: item_extras(item.extra),
+    }
+}
+
+fn tool_search_call(item: ToolSearchCallItem) -> ToolCall {
+    ToolCall {
+        id: item.call_id.into(),
+        name: TOOL_SEARCH.into(),
+        kind: CallKind::Function,
+        arguments: item.arguments,
+        extras: Extras::marked_by(ID, item.extra, vec![TOOL_SEARCH]).all_envelope_fields(),
+    }
+}
+
+/// The name of the called tool in other dialects.
+pub(super) fn called_name(name: String, extra: &Fields) -> String {
+    match extra.get(NAMESPACE).and_then(Value::as_str) {
+        Some(namespace) => client_tools::flat_name(namespace, &name),
+        None => name,
     }
 }
 
@@ -232,128 +296,4 @@ pub(super) fn seal_and_extras(item: ReasoningItem) -> (Option<Seal>, Extras) {
     }
     // Marked even without fields: an item of this dialect may be sent back to it.
     (None, Extras::marked(ID, extra).envelope_fields(&ENVELOPE_FIELDS))
-}
-
-fn parts(content: Content) -> Vec<Part> {
-    match content {
-        Content::Text(text) => vec![Part::text(text)],
-        Content::Parts(parts) => parts.into_iter().map(part).collect(),
-    }
-}
-
-fn part(part: ContentPart) -> Part {
-    match part {
-        ContentPart::Text(part) => {
-            Part::Text(Text { text: part.text, extras: text_extras(part.extra, 0, &Fields::new()) })
-        }
-        ContentPart::Image(part) => image(part),
-        ContentPart::File(part) => file(part),
-        ContentPart::Audio(part) => Part::Audio(Audio {
-            data: part.input_audio.data,
-            format: part.input_audio.format,
-            extras: Extras::of(ID, part.extra),
-        }),
-        part @ (ContentPart::Refusal(_) | ContentPart::Other(..)) => {
-            let (kind, fields) = part_fields(part);
-            Part::Opaque(Opaque { dialect: ID, kind, fields })
-        }
-    }
-}
-
-fn image(part: ImagePart) -> Part {
-    let source = match (part.image_url, part.file_id) {
-        (Some(url), _) => Source::from_url(url),
-        (None, Some(id)) => Source::File { provider: ID.provider, id },
-        (None, None) => {
-            let mut fields = part.extra;
-            fields.extend(part.detail.map(|detail| ("detail".to_owned(), Value::from(detail))));
-            fields.insert("type".to_owned(), Value::from("input_image"));
-            return Part::Opaque(Opaque { dialect: ID, kind: "input_image".to_owned(), fields });
-        }
-    };
-    Part::Image(Image { source, detail: part.detail, extras: Extras::of(ID, part.extra) })
-}
-
-fn file(part: FilePart) -> Part {
-    let source = match (part.file_data, part.file_url, part.file_id) {
-        (Some(data), _, _) => match Source::from_url(data) {
-            // Bare base64: the file name decides the media type.
-            Source::Url(data) => {
-                Source::Base64 { media_type: media_type(part.filename.as_deref()).to_owned(), data }
-            }
-            inline @ (Source::Base64 { .. } | Source::Text(_) | Source::File { .. }) => inline,
-        },
-        (None, Some(url), _) => Source::Url(url),
-        (None, None, Some(id)) => Source::File { provider: ID.provider, id },
-        (None, None, None) => {
-            let mut fields = part.extra;
-            fields.insert("type".to_owned(), Value::from("input_file"));
-            return Part::Opaque(Opaque { dialect: ID, kind: "input_file".to_owned(), fields });
-        }
-    };
-    Part::Document(Document { source, name: part.filename, extras: Extras::of(ID, part.extra) })
-}
-
-fn media_type(name: Option<&str>) -> &'static str {
-    let extension = name.and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
-    match extension {
-        Some("txt" | "md" | "csv") => "text/plain",
-        Some(_) | None => "application/pdf",
-    }
-}
-
-/// A whole message as an opaque block.
-fn opaque_message(message: MessageItem) -> Opaque {
-    let content = match message.content {
-        Content::Text(text) => Value::from(text),
-        Content::Parts(parts) => parts.into_iter().map(|part| Value::Object(part_fields(part).1)).collect(),
-    };
-    let mut fields = Fields::new();
-    fields.insert("type".to_owned(), Value::from("message"));
-    fields.extend(message.role.map(|role| ("role".to_owned(), Value::from(role))));
-    fields.insert("content".to_owned(), content);
-    fields.extend(message.extra);
-    Opaque { dialect: ID, kind: "message".to_owned(), fields }
-}
-
-fn part_fields(part: ContentPart) -> (String, Fields) {
-    let mut fields = Fields::new();
-    let kind = match part {
-        ContentPart::Other(kind, fields) => return (kind, fields),
-        ContentPart::Text(part) => {
-            fields.insert("text".to_owned(), Value::from(part.text));
-            fields.extend(part.extra);
-            "output_text"
-        }
-        ContentPart::Refusal(part) => {
-            fields.insert("refusal".to_owned(), Value::from(part.refusal));
-            fields.extend(part.extra);
-            "refusal"
-        }
-        ContentPart::Image(part) => {
-            fields.extend(part.image_url.map(|url| ("image_url".to_owned(), Value::from(url))));
-            fields.extend(part.file_id.map(|id| ("file_id".to_owned(), Value::from(id))));
-            fields.extend(part.detail.map(|detail| ("detail".to_owned(), Value::from(detail))));
-            fields.extend(part.extra);
-            "input_image"
-        }
-        ContentPart::File(part) => {
-            fields.extend(part.file_data.map(|data| ("file_data".to_owned(), Value::from(data))));
-            fields.extend(part.file_url.map(|url| ("file_url".to_owned(), Value::from(url))));
-            fields.extend(part.file_id.map(|id| ("file_id".to_owned(), Value::from(id))));
-            fields.extend(part.filename.map(|name| ("filename".to_owned(), Value::from(name))));
-            fields.extend(part.extra);
-            "input_file"
-        }
-        ContentPart::Audio(part) => {
-            let mut audio = Fields::new();
-            audio.insert("data".to_owned(), Value::from(part.input_audio.data));
-            audio.insert("format".to_owned(), Value::from(part.input_audio.format));
-            fields.insert("input_audio".to_owned(), Value::Object(audio));
-            fields.extend(part.extra);
-            "input_audio"
-        }
-    };
-    fields.insert("type".to_owned(), Value::from(kind));
-    (kind.to_owned(), fields)
 }

@@ -1,6 +1,6 @@
 //! Converts messages to the flat list of items.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_model::pairing::HostIds;
 use toolgate_model::{
     AssistantMessage, Block, CallKind, Extras, Fields, Losses, Message, Opaque, Part, Reasoning,
@@ -8,6 +8,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::client_tools::{self, NAMESPACE, TOOL_SEARCH};
 use super::content_read::{CONTENT_INDEX, MESSAGE_FIELDS};
 use super::content_write_parts::{self, ContentSource};
 use super::request_write::Origin;
@@ -91,6 +92,7 @@ fn completed(item: Fields, reply_id: &str, index: usize) -> Fields {
             ("fc", Some(call_status(CallKind::Function, arguments)))
         }
         Some("custom_tool_call") => ("ctc", Some("completed")),
+        Some("tool_search_call") => ("tsc", Some("completed")),
         Some("reasoning") => ("rs", None),
         _ => return item,
     };
@@ -204,6 +206,13 @@ impl ItemWriter<'_> {
     }
 
     fn result(&mut self, result: &ToolResult, call_id: &str) {
+        if result.extras.is_marked(ID, TOOL_SEARCH) {
+            let mut item = Fields::new();
+            item.insert("type".to_owned(), Value::from("tool_search_output"));
+            item.insert("call_id".to_owned(), Value::from(call_id));
+            item.extend(result.extras.write(ID, "input[]", self.losses));
+            return self.items.push(item);
+        }
         let mut output = content_write_parts::content(&result.content, ContentSource::Tool, self.losses);
         if result.outcome == ToolOutcome::Error {
             content_write_parts::mark_error(&mut output, self.losses);
@@ -233,13 +242,25 @@ fn earlier_text(text: &str) -> Fields {
 /// The item for a complete call.
 pub(super) fn call_item(call: &ToolCall, call_id: &str, names: &NameMap, losses: &mut Losses) -> Fields {
     let mut item = Fields::new();
+    if client_tools::is_search(call) {
+        item.insert("type".to_owned(), Value::from("tool_search_call"));
+        item.insert("call_id".to_owned(), Value::from(call_id));
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({}));
+        item.insert("arguments".to_owned(), arguments);
+        item.extend(call.extras.write(ID, "output[]", losses));
+        return item;
+    }
     let (kind, field) = match call.kind {
         CallKind::Function => ("function_call", "arguments"),
         CallKind::Custom => ("custom_tool_call", "input"),
     };
+    let name = match call.extras.field(ID, NAMESPACE).and_then(Value::as_str) {
+        Some(namespace) => client_tools::name_in_namespace(call, namespace),
+        None => names.to_host(call.name.as_str()),
+    };
     item.insert("type".to_owned(), Value::from(kind));
     item.insert("call_id".to_owned(), Value::from(call_id));
-    item.insert("name".to_owned(), Value::from(names.to_host(call.name.as_str())));
+    item.insert("name".to_owned(), Value::from(name));
     item.insert(field.to_owned(), Value::from(arguments(call.kind, &call.arguments)));
     item.extend(call.extras.write(ID, "output[]", losses));
     item

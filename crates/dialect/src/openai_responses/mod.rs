@@ -1,6 +1,8 @@
 //! OpenAI's Responses API.
 
+mod client_tools;
 mod content_read;
+mod content_read_parts;
 mod content_write;
 mod content_write_parts;
 mod count;
@@ -11,6 +13,7 @@ mod reply_read;
 mod reply_write;
 mod reply_write_reasoning;
 mod request_read;
+mod request_read_tools;
 mod request_write;
 mod stored;
 mod stream_read;

@@ -44,7 +44,7 @@ pub fn resolve_references(request: &mut TurnRequest, items: &BTreeMap<&str, &str
                 for block in message.content {
                     let item = reference(&block).and_then(|id| items.get(id));
                     let resolved = match item {
-                        Some(item) => content_read::messages(vec![read_item(item)?]),
+                        Some(item) => content_read::conversation(vec![read_item(item)?]).messages,
                         None => vec![assistant(block)],
                     };
                     append(&mut messages, resolved);

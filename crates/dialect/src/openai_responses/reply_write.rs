@@ -7,6 +7,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::client_tools::CallForms;
 use super::content_read::is_empty_value;
 use super::content_write;
 use super::reply_read::status_of;
@@ -22,6 +23,7 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     let id = reply_id(&reply.head, context);
     let mut response = in_progress(&reply.head, context, &mut losses);
     let blocks = ReasoningForm::new(&reply.head, &context.request).blocks(&reply.blocks);
+    let blocks = CallForms::of(&context.request.tools).applied(blocks);
     let output = content_write::output(&blocks, &id, 0, &mut losses);
     finished(&mut response, &reply.finish, output, &mut losses);
     Translated { value: Value::Object(response).to_string().into_bytes(), losses }

@@ -4,13 +4,15 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 use toolgate_model::json::{Tagged, read_tagged};
 use toolgate_model::{
-    Block, CallKind, Choice, CustomTool, Delivery, Extras, Fields, FunctionTool, JsonText, Losses, Message,
-    Opaque, OpenAiOptions, OutputFormat, Parallel, Part, ReasoningRequest, Retention, SchemaFormat, Tool,
-    ToolChoice, Translated, TurnError, TurnRequest, UsageReport, UserMessage,
+    Block, CallKind, Choice, Delivery, Extras, Fields, JsonText, Losses, Message, Opaque, OpenAiOptions,
+    OutputFormat, Parallel, Part, ReasoningRequest, Retention, SchemaFormat, ToolChoice, Translated,
+    TurnError, TurnRequest, UsageReport, UserMessage,
 };
 
 use super::ID;
-use super::content_read;
+use super::client_tools::{self, ADDITIONAL_TOOLS, NAMESPACE};
+use super::content_read::{self, Conversation};
+use super::request_read_tools::{self, ToolBody};
 use super::request_write::INCLUDE_SEAL;
 use super::wire::{self, Input};
 use crate::openai_shared::{ALLOWED_TOOLS, read_allowed_tools};
@@ -22,16 +24,24 @@ pub(super) const INCLUDE_LOGPROBS: &str = "message.output_text.logprobs";
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     let body: RequestBody = wire::read(body)?;
     let mut extra = body.extra;
-    let messages = match body.input {
-        Some(Input::Text(text)) => {
-            vec![Message::User(UserMessage { content: vec![Part::text(text)], extras: Extras::NONE })]
-        }
-        Some(Input::Items(list)) => content_read::messages(list),
-        None => Vec::new(),
+    let conversation = match body.input {
+        Some(Input::Text(text)) => Conversation {
+            messages: vec![Message::User(UserMessage {
+                content: vec![Part::text(text)],
+                extras: Extras::NONE,
+            })],
+            ..Conversation::default()
+        },
+        Some(Input::Items(list)) => content_read::conversation(list),
+        None => Conversation::default(),
     };
-    let mut request = TurnRequest::new(body.model, messages);
+    let mut request = TurnRequest::new(body.model, conversation.messages);
     request.system = body.instructions.map(Part::text).into_iter().collect();
-    request.tools = body.tools.unwrap_or_default().into_iter().map(tool).collect();
+    request.tools = request_read_tools::read(body.tools.unwrap_or_default());
+    client_tools::offer(&mut request.tools, conversation.loaded_tools);
+    if !conversation.additional_tools.is_empty() {
+        extra.insert(ADDITIONAL_TOOLS.to_owned(), Value::Array(conversation.additional_tools));
+    }
     request.tool_choice = body.tool_choice.map_or_else(|| Ok(ToolChoice::default()), choice)?;
     request.tool_choice.parallel =
         body.parallel_tool_calls.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
@@ -66,7 +76,8 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     request.retention = body.store.map(|store| if store { Retention::Keep } else { Retention::Discard });
 
     // Marked even without fields: an absent `store` or `strict` has a different default in other dialects.
-    let envelope: &'static [&'static str] = if only_seals(&extra) { &["include"] } else { &[] };
+    let envelope: &'static [&'static str] =
+        if only_seals(&extra) { &[ADDITIONAL_TOOLS, "include"] } else { &[ADDITIONAL_TOOLS] };
     request.extras = Extras::marked(ID, extra).envelope_fields(envelope);
     Ok(Translated { value: request, losses: Losses::default() })
 }
@@ -153,57 +164,11 @@ struct SchemaBody {
     extra: Fields,
 }
 
-enum ToolBody {
-    Function(FunctionBody),
-    Custom(CustomBody),
-    Other(String, Fields),
-}
-
-#[derive(Deserialize)]
-struct FunctionBody {
-    name: String,
-    description: Option<String>,
-    parameters: Option<JsonText>,
-    strict: Option<bool>,
-    #[serde(flatten)]
-    extra: Fields,
-}
-
-#[derive(Deserialize)]
-struct CustomBody {
-    name: String,
-    description: Option<String>,
-    format: Option<JsonText>,
-    #[serde(flatten)]
-    extra: Fields,
-}
-
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ChoiceBody {
     Word(String),
     Object(Fields),
-}
-
-impl<'de> Deserialize<'de> for ToolBody {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read_tagged(deserializer)
-    }
-}
-
-impl<'de> Tagged<'de> for ToolBody {
-    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
-        Ok(match tag {
-            "function" => Self::Function(Deserialize::deserialize(fields)?),
-            "custom" => Self::Custom(Deserialize::deserialize(fields)?),
-            other => {
-                let mut all = Fields::new();
-                all.insert("type".to_owned(), Value::from(other));
-                all.extend(Fields::deserialize(fields)?);
-                Self::Other(other.to_owned(), all)
-            }
-        })
-    }
 }
 
 impl<'de> Deserialize<'de> for FormatBody {
@@ -227,25 +192,6 @@ impl<'de> Tagged<'de> for FormatBody {
                 Self::Other(all)
             }
         })
-    }
-}
-
-fn tool(body: ToolBody) -> Tool {
-    match body {
-        ToolBody::Function(body) => Tool::Function(FunctionTool {
-            name: body.name.into(),
-            description: body.description,
-            schema: body.parameters,
-            strict: body.strict,
-            extras: Extras::of(ID, body.extra),
-        }),
-        ToolBody::Custom(body) => Tool::Custom(CustomTool {
-            name: body.name.into(),
-            description: body.description,
-            format: body.format,
-            extras: Extras::of(ID, body.extra),
-        }),
-        ToolBody::Other(kind, fields) => Tool::Provider(Opaque { dialect: ID, kind, fields }),
     }
 }
 
@@ -286,7 +232,11 @@ fn word_choice(word: &str) -> Result<Choice, TurnError> {
 
 fn object_choice(fields: Fields) -> Choice {
     let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let name = fields.get("name").and_then(Value::as_str);
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let name = text("name").map(|name| match text(NAMESPACE) {
+        Some(namespace) => client_tools::flat_name(namespace, name),
+        None => name.to_owned(),
+    });
     match (kind.as_str(), name) {
         ("function", Some(name)) => Choice::Named(name.into(), CallKind::Function),
         ("custom", Some(name)) => Choice::Named(name.into(), CallKind::Custom),

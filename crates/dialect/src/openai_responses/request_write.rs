@@ -9,6 +9,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::client_tools;
 use super::content_write::{self, Recipient};
 use super::request_read::INCLUDE_LOGPROBS;
 use crate::host::{HostProfile, Reasons};
@@ -44,6 +45,8 @@ pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<Writ
     let names = host_names(request, profile);
     let ids = host_ids(&request.messages, CALL_IDS);
     let mut extra = request.extras.write(ID, "", &mut losses);
+    let mut input = client_tools::take_additional(&mut extra);
+    input.extend(content_write::input(&request.messages, &names, &ids, Recipient::Host(origin), &mut losses));
     let (temperature, top_p) = sampling(&request.sampling, &mut losses);
     if request.samples.is_some_and(|samples| samples > 1) {
         losses.unknown_to(ID, "n");
@@ -51,7 +54,7 @@ pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<Writ
     let body = RequestBody {
         model: request.model.as_str(),
         instructions: instructions(&request.system, &mut losses),
-        input: content_write::input(&request.messages, &names, &ids, Recipient::Host(origin), &mut losses),
+        input,
         tools: tools(&request.tools, &names, origin, &mut losses),
         tool_choice: choice(&request.tool_choice, &names, &mut losses),
         parallel_tool_calls: request.tool_choice.parallel.map(|parallel| parallel == Parallel::Allowed),
@@ -144,6 +147,8 @@ pub(super) enum ToolBody<'a> {
     },
     /// A tool that the provider runs.
     Provider(&'a Fields),
+    /// A client's tool in its original form.
+    Restored(Value),
 }
 
 #[derive(Serialize)]
@@ -212,7 +217,7 @@ pub(super) fn tools<'a>(
     losses: &mut Losses,
 ) -> Vec<ToolBody<'a>> {
     let mut bodies = Vec::new();
-    for tool in tools {
+    for tool in tools.iter().filter(|tool| !client_tools::is_loaded(tool)) {
         match tool {
             Tool::Function(tool) => bodies.push(ToolBody::Client {
                 r#type: "function",
@@ -236,7 +241,27 @@ pub(super) fn tools<'a>(
             Tool::Provider(tool) => bodies.extend(tool.write(ID, "tools", losses).map(ToolBody::Provider)),
         }
     }
-    bodies
+    restored(bodies)
+}
+
+/// Restores the original forms of a client's tools.
+fn restored(bodies: Vec<ToolBody<'_>>) -> Vec<ToolBody<'_>> {
+    let mut tools = Vec::new();
+    for body in bodies {
+        match body {
+            ToolBody::Client { ref extra, .. } if extra.contains_key(client_tools::FORM) => {
+                let tool = serde_json::to_value(&body).unwrap_or_default();
+                let last = match tools.last_mut() {
+                    Some(ToolBody::Restored(last)) => Some(last),
+                    Some(ToolBody::Client { .. } | ToolBody::Provider(_)) | None => None,
+                };
+                let restored = client_tools::restored(tool, last);
+                tools.extend(restored.map(ToolBody::Restored));
+            }
+            body => tools.push(body),
+        }
+    }
+    tools
 }
 
 /// Flattens a grammar: `{"type":"grammar","grammar":{…}}` becomes `{"type":"grammar",…}`.
@@ -334,12 +359,7 @@ pub(super) fn text_echo(request: &TurnRequest, own: Option<Value>) -> Value {
 
 /// What to include in the reply. Translated requests ask for seals: the host stores nothing, so reasoning must be sent
 /// back with its seal.
-fn include(
-    request: &TurnRequest,
-    origin: Origin,
-    profile: &HostProfile,
-    own: Option<Value>,
-) -> Vec<Value> {
+fn include(request: &TurnRequest, origin: Origin, profile: &HostProfile, own: Option<Value>) -> Vec<Value> {
     let is_off = request.reasoning.as_ref().is_some_and(|asked| asked.effort.as_deref() == Some("none"));
     let reasons = match profile.reasons {
         Reasons::Never => false,

@@ -1,9 +1,15 @@
 //! Stored conversations: a JSON array of input items, prepended to the request that continues it.
 
-use toolgate_model::pairing::{self, host_ids};
-use toolgate_model::{AssistantMessage, ErrorKind, Extras, Losses, Message, Reply, TurnError, TurnRequest};
+use std::borrow::Cow;
 
-use super::content_read;
+use toolgate_model::pairing::{self, host_ids};
+use toolgate_model::{
+    AssistantMessage, Block, ErrorKind, Extras, Losses, Message, Reply, TurnError, TurnRequest,
+};
+
+use super::ID;
+use super::client_tools::{self, CallForms};
+use super::content_read::{self, Conversation};
 use super::content_write::{self, Recipient};
 use super::request_write::CALL_IDS;
 use super::wire::{self, Item};
@@ -13,12 +19,15 @@ use crate::NameMap;
 pub(super) fn remember(request: &TurnRequest, reply: &Reply) -> Option<String> {
     let mut messages = request.messages.clone();
     if !reply.blocks.is_empty() {
-        append(&mut messages, vec![assistant(reply)]);
+        let blocks = CallForms::of(&request.tools).applied(Cow::Borrowed(&reply.blocks));
+        append(&mut messages, vec![assistant(blocks.into_owned())]);
     }
     let ids = host_ids(&messages, CALL_IDS);
     // Losses were reported when the reply was written.
     let losses = &mut Losses::default();
-    let items = content_write::input(&messages, &NameMap::default(), &ids, Recipient::Client, losses);
+    let mut items =
+        client_tools::take_additional(&mut request.extras.known_to(ID).cloned().unwrap_or_default());
+    items.extend(content_write::input(&messages, &NameMap::default(), &ids, Recipient::Client, losses));
     serde_json::to_string(&items).ok()
 }
 
@@ -31,7 +40,8 @@ pub(super) fn recall(request: &mut TurnRequest, stored: &str) -> Result<(), Turn
         )
         .caused_by(error)
     })?;
-    let mut messages = content_read::messages(stored);
+    let Conversation { mut messages, loaded_tools, additional_tools: _ } = content_read::conversation(stored);
+    client_tools::offer(&mut request.tools, loaded_tools);
     append(&mut messages, std::mem::take(&mut request.messages));
     // Every call is present only now. A result without a call becomes user text, which loses nothing.
     pairing::repair(&mut messages, &mut Losses::default());
@@ -40,8 +50,8 @@ pub(super) fn recall(request: &mut TurnRequest, stored: &str) -> Result<(), Turn
     Ok(())
 }
 
-fn assistant(reply: &Reply) -> Message {
-    Message::Assistant(AssistantMessage { content: reply.blocks.clone(), extras: Extras::NONE })
+fn assistant(content: Vec<Block>) -> Message {
+    Message::Assistant(AssistantMessage { content, extras: Extras::NONE })
 }
 
 /// Joins two conversations. Adjacent assistant messages and adjacent results merge, as when read from one request.

@@ -7,6 +7,7 @@ use toolgate_model::{
     Text, TurnError, TurnEvent,
 };
 
+use super::client_tools::TOOL_SEARCH;
 use super::content_read;
 use super::reply_read::SeenBlocks;
 use super::stream_read_progress::{
@@ -96,17 +97,27 @@ impl ItemReader {
             }
             Item::FunctionCall(item) => {
                 let id = content_read::call_id(item.call_id, &item.extra).into();
-                let start = BlockStart::ToolCall { id, name: item.name.into(), kind: CallKind::Function };
+                let name = content_read::called_name(item.name, &item.extra).into();
+                let start = BlockStart::ToolCall { id, name, kind: CallKind::Function };
                 self.sequencer.start(BlockKey::of_item(index), start, out);
                 ItemState::Call(StreamedText::default())
             }
             Item::CustomCall(item) => {
                 let id = content_read::call_id(item.call_id, &item.extra).into();
-                let start = BlockStart::ToolCall { id, name: item.name.into(), kind: CallKind::Custom };
+                let name = content_read::called_name(item.name, &item.extra).into();
+                let start = BlockStart::ToolCall { id, name, kind: CallKind::Custom };
                 self.sequencer.start(BlockKey::of_item(index), start, out);
                 ItemState::Call(StreamedText::default())
             }
-            Item::FunctionOutput(_) | Item::CustomOutput(_) | Item::Other(..) => ItemState::Unstreamed,
+            Item::ToolSearchCall(item) => {
+                let (id, name) = (item.call_id.into(), TOOL_SEARCH.into());
+                let start = BlockStart::ToolCall { id, name, kind: CallKind::Function };
+                self.sequencer.start(BlockKey::of_item(index), start, out);
+                ItemState::Call(StreamedText::default())
+            }
+            Item::FunctionOutput(_) | Item::CustomOutput(_) | Item::ToolSearchOutput(_) | Item::Other(..) => {
+                ItemState::Unstreamed
+            }
         };
         self.items.push(ItemProgress { index, id, state, complete: false });
     }

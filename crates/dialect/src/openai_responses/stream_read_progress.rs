@@ -5,7 +5,10 @@ use toolgate_model::{Extras, Fields, ReasoningKind};
 
 use super::ID;
 use super::content_read::ENVELOPE_FIELDS;
-use super::wire::{Arguments, Content, CustomCallItem, FunctionCallItem, Item, MessageItem, ReasoningItem};
+use super::wire::{
+    Arguments, Content, CustomCallItem, FunctionCallItem, Item, MessageItem, ReasoningItem,
+    ToolSearchCallItem,
+};
 
 /// An item of the stream.
 pub(super) struct ItemProgress {
@@ -131,6 +134,8 @@ pub(super) fn id_of(item: &Item) -> Option<&str> {
         Item::FunctionCall(item) => &item.extra,
         Item::CustomCall(item) => &item.extra,
         Item::FunctionOutput(item) | Item::CustomOutput(item) => &item.extra,
+        Item::ToolSearchCall(item) => &item.extra,
+        Item::ToolSearchOutput(item) => &item.extra,
         Item::Reasoning(item) => return item.id.as_deref(),
         Item::Other(_, fields) => fields,
     };
@@ -164,7 +169,12 @@ pub(super) fn announcement(item: &Item) -> Item {
             encrypted_content: None,
             extra: Fields::new(),
         }),
-        Item::FunctionOutput(_) | Item::CustomOutput(_) | Item::Other(..) => {
+        Item::ToolSearchCall(item) => Item::ToolSearchCall(ToolSearchCallItem {
+            call_id: item.call_id.clone(),
+            arguments: String::new(),
+            extra: item.extra.clone(),
+        }),
+        Item::FunctionOutput(_) | Item::CustomOutput(_) | Item::ToolSearchOutput(_) | Item::Other(..) => {
             Item::Other(String::new(), Fields::new())
         }
     }

@@ -11,6 +11,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::client_tools::{self, CallForms};
 use super::content_read::HOST_ID;
 use super::content_write::{self, Recipient};
 use super::error;
@@ -27,6 +28,7 @@ pub(super) struct StreamWriter {
     events: EventWriter,
     reply_id: String,
     reasoning: ReasoningForm,
+    call_forms: CallForms,
     response: Fields,
     output: Vec<Value>,
     open: Option<OpenItem>,
@@ -56,8 +58,10 @@ enum OpenBlock {
 impl StreamWriter {
     /// Before the first event.
     pub(super) fn new(context: ReplyContext) -> Self {
+        let call_forms = CallForms::of(&context.request.tools);
         Self {
             context,
+            call_forms,
             phase: Phase::Before,
             events: EventWriter::default(),
             reply_id: String::new(),
@@ -150,19 +154,26 @@ impl StreamWriter {
                 }),
             ),
             BlockStart::ToolCall { id: call_id, name, kind } => {
-                let (prefix, tag, field) = match kind {
-                    CallKind::Function => ("fc", "function_call", "arguments"),
-                    CallKind::Custom => ("ctc", "custom_tool_call", "input"),
-                };
-                let item = json!({ "type": tag, "status": "in_progress", "call_id": call_id, "name": name, field: "" });
-                let call = ToolCall {
+                let mut call = ToolCall {
                     id: call_id,
                     name,
                     kind,
                     arguments: String::new(),
                     extras: toolgate_model::Extras::NONE,
                 };
-                (id(prefix), OpenBlock::Call(call), item)
+                self.call_forms.apply(&mut call);
+                let mut item =
+                    content_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses);
+                item.insert("status".to_owned(), Value::from("in_progress"));
+                let prefix = match kind {
+                    CallKind::Function if client_tools::is_search(&call) => "tsc",
+                    CallKind::Function => {
+                        item.insert("arguments".to_owned(), Value::from(""));
+                        "fc"
+                    }
+                    CallKind::Custom => "ctc",
+                };
+                (id(prefix), OpenBlock::Call(call), Value::Object(item))
             }
             BlockStart::Opaque(opaque) => {
                 if let Some(item) = opaque.write(ID, "output", &mut self.losses).cloned() {
@@ -205,6 +216,9 @@ impl StreamWriter {
             }
             (OpenBlock::Call(call), Delta::Arguments(text)) => {
                 call.arguments.push_str(text);
+                if client_tools::is_search(call) {
+                    return;
+                }
                 let kind = match call.kind {
                     CallKind::Function => "response.function_call_arguments.delta",
                     CallKind::Custom => "response.custom_tool_call_input.delta",
@@ -323,6 +337,17 @@ impl StreamWriter {
         end: &BlockEnd,
         out: &mut Vec<u8>,
     ) -> Fields {
+        call.extras = end.extras.clone();
+        self.call_forms.apply(&mut call);
+        if client_tools::is_search(&call) {
+            let mut item =
+                content_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses);
+            item.insert(
+                "status".to_owned(),
+                Value::from(content_write::call_status(call.kind, &call.arguments)),
+            );
+            return item;
+        }
         let (delta, done, field) = match call.kind {
             CallKind::Function => (
                 "response.function_call_arguments.delta",
@@ -342,7 +367,6 @@ impl StreamWriter {
         let mut event = Fields::new();
         event.insert(field.to_owned(), Value::from(all));
         self.events.whole_item(done, position, event, out);
-        call.extras = end.extras.clone();
         let mut item = Fields::new();
         item.insert("status".to_owned(), Value::from(status));
         item.extend(content_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses));

@@ -56,6 +56,9 @@ pub(super) enum Item {
     CustomCall(CustomCallItem),
     FunctionOutput(OutputItem),
     CustomOutput(OutputItem),
+    /// A tool search that the client runs.
+    ToolSearchCall(ToolSearchCallItem),
+    ToolSearchOutput(ToolSearchOutputItem),
     Reasoning(ReasoningItem),
     /// The type, and all fields.
     Other(String, Fields),
@@ -87,6 +90,17 @@ pub(super) struct CustomCallItem {
     #[serde(default)]
     pub(super) input: String,
     #[serde(flatten)]
+    pub(super) extra: Fields,
+}
+
+pub(super) struct ToolSearchCallItem {
+    pub(super) call_id: String,
+    pub(super) arguments: String,
+    pub(super) extra: Fields,
+}
+
+pub(super) struct ToolSearchOutputItem {
+    pub(super) call_id: String,
     pub(super) extra: Fields,
 }
 
@@ -241,8 +255,31 @@ impl<'de> Tagged<'de> for Item {
             "function_call_output" => Self::FunctionOutput(Deserialize::deserialize(fields)?),
             "custom_tool_call_output" => Self::CustomOutput(Deserialize::deserialize(fields)?),
             "reasoning" => Self::Reasoning(Deserialize::deserialize(fields)?),
-            other => Self::Other(other.to_owned(), tagged_fields(other, fields)?),
+            other => other_item(other, tagged_fields(other, fields)?),
         })
+    }
+}
+
+/// An item of a tool search that the client runs, or an item that only this dialect has.
+fn other_item(tag: &str, mut fields: Fields) -> Item {
+    let is_client = fields.get("execution").is_some_and(|execution| execution == "client");
+    let call_id = fields.get("call_id").and_then(Value::as_str).filter(|_| is_client).map(str::to_owned);
+    let Some(call_id) = call_id else { return Item::Other(tag.to_owned(), fields) };
+    match tag {
+        "tool_search_call" => {
+            let arguments = match fields.shift_remove("arguments") {
+                Some(Value::String(text)) => text,
+                Some(Value::Null) | None => String::new(),
+                Some(other) => other.to_string(),
+            };
+            fields.retain(|name, _| name != "type" && name != "call_id");
+            Item::ToolSearchCall(ToolSearchCallItem { call_id, arguments, extra: fields })
+        }
+        "tool_search_output" => {
+            fields.retain(|name, _| name != "type" && name != "call_id");
+            Item::ToolSearchOutput(ToolSearchOutputItem { call_id, extra: fields })
+        }
+        _ => Item::Other(tag.to_owned(), fields),
     }
 }
 
