@@ -25,7 +25,7 @@ fn request(tools: Value, input: Value) -> Value {
         json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "hi" }] }),
     ];
     items.extend(input.as_array().expect("items").iter().cloned());
-    json!({ "model": "gpt-5.5", "stream": true, "input": items, "tools": tools, "tool_choice": "auto",
+    json!({ "model": "gpt-5.2", "stream": true, "input": items, "tools": tools, "tool_choice": "auto",
             "parallel_tool_calls": true, "reasoning": { "effort": "medium", "summary": "auto" }, "store": false,
             "include": ["reasoning.encrypted_content"] })
 }
