@@ -24,7 +24,7 @@ use crate::config::GatewayConfig;
 use crate::http::Door;
 use crate::service::{Shared, Worker};
 use crate::tasks::Tasks;
-use crate::telemetry::{LiveNumbers, Metrics};
+use crate::telemetry::{LiveNumbers, Metrics, RoutineLosses};
 
 /// A gateway that is ready to serve.
 pub struct Gateway {
@@ -112,6 +112,7 @@ impl Gateway {
             store: parts.store,
             usage: parts.usage,
             metrics: Metrics::new(live),
+            routine_losses: RoutineLosses::default(),
             clock: parts.clock,
             connections,
         };

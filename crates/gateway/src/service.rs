@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::config::Limits;
 use crate::http::Door;
 use crate::tasks::Tasks;
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, RoutineLosses};
 
 /// One for the whole process.
 pub(crate) struct Shared {
@@ -19,6 +19,7 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) usage: UsageLog,
     pub(crate) metrics: Metrics,
+    pub(crate) routine_losses: RoutineLosses,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) connections: Arc<ConnectionCounts>,
 }

@@ -7,6 +7,23 @@ use crate::extras::DialectId;
 /// The maximum number of losses per turn: a hostile request must not grow the list without limit.
 const MAX_LOSSES: usize = 64;
 
+/// Fields whose loss is routine wherever they are: marks for a host's cache, a flag that is written as text, and the seals
+/// of reasoning whose text is sent.
+const ROUTINE_FIELDS: [&str; 3] = ["cache_control", "is_error", "seal"];
+
+/// Places of routine losses: what only the host's cache and records use, and values that are expressed in another way.
+const ROUTINE_PLACES: [&str; 9] = [
+    "context_management",
+    "metadata",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "store",
+    "thinking.budget_tokens",
+    "usage",
+    "user",
+];
+
 /// One loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
@@ -14,6 +31,14 @@ pub struct Loss {
     pub place: String,
     /// The reason, for people.
     pub reason: String,
+}
+
+impl Loss {
+    /// True if the answer is the same without it. Clients cause such losses with every request.
+    pub fn is_routine(&self) -> bool {
+        let field = self.place.rsplit('.').next().unwrap_or_default();
+        ROUTINE_FIELDS.contains(&field) || ROUTINE_PLACES.contains(&self.place.as_str())
+    }
 }
 
 impl fmt::Display for Loss {
@@ -57,6 +82,12 @@ impl Losses {
         self.0.iter()
     }
 
+    /// The losses, routine ones last.
+    pub fn routine_last(&self) -> impl Iterator<Item = &Loss> {
+        let (routine, real): (Vec<_>, Vec<_>) = self.0.iter().partition(|loss| loss.is_routine());
+        real.into_iter().chain(routine)
+    }
+
     /// True if a loss was reported at this place.
     pub fn contains(&self, place: &str) -> bool {
         self.0.iter().any(|loss| loss.place == place)
@@ -76,5 +107,35 @@ impl<T> Translated<T> {
     /// A translation without losses.
     pub fn exact(value: T) -> Self {
         Self { value, losses: Losses::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routine_losses_come_last() {
+        let mut losses = Losses::default();
+        for place in [
+            "system.cache_control",
+            "top_k",
+            "metadata",
+            "messages[].tool_result.is_error",
+            "reasoning.metadata",
+            "messages[].user",
+        ] {
+            losses.add(place, "test");
+        }
+        let places: Vec<&str> = losses.routine_last().map(|loss| loss.place.as_str()).collect();
+        let expected = [
+            "top_k",
+            "reasoning.metadata",
+            "messages[].user",
+            "system.cache_control",
+            "metadata",
+            "messages[].tool_result.is_error",
+        ];
+        assert_eq!(places, expected);
     }
 }

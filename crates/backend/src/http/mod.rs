@@ -15,11 +15,13 @@ mod request_error;
 mod response_head;
 mod retry;
 mod splice;
+mod unsupported_field;
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use tokio::time::timeout;
@@ -38,6 +40,7 @@ use self::relay::HostRelay;
 use self::request::{Address, HostRequest};
 use self::response_head::ReplyForm;
 use self::retry::AttemptError;
+use self::unsupported_field::UnsupportedFields;
 use crate::config::{HostDeadlines, ProxyConfig, Retry, UpstreamConfig};
 use crate::host_headers::HostHeaders;
 use crate::stats::UpstreamStats;
@@ -69,6 +72,7 @@ struct Inner {
     deadlines: HostDeadlines,
     retry: Retry,
     stats: Arc<UpstreamStats>,
+    unsupported: UnsupportedFields,
 }
 
 impl Upstream {
@@ -106,8 +110,19 @@ impl Upstream {
         let deadlines = config.timeouts;
         let facts = config.facts.clone();
         let pool = Pool::new(dialer, host.clone(), deadlines, Arc::clone(&stats));
-        let retry = config.retry;
-        let inner = Inner { host, dialect, facts, pool, turns, count, compact, deadlines, retry, stats };
+        let inner = Inner {
+            host,
+            dialect,
+            facts,
+            pool,
+            turns,
+            count,
+            compact,
+            deadlines,
+            retry: config.retry,
+            stats,
+            unsupported: UnsupportedFields::default(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 }
@@ -117,7 +132,7 @@ impl Backend for Upstream {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
             let prepared = prepare::translated(inner.dialect, &inner.facts, &turn)?;
-            inner.answer(&prepared).await
+            inner.answer_translated(turn.host_model(), prepared).await
         })
     }
 
@@ -137,7 +152,10 @@ impl Relay for Upstream {
 
     fn relay(&self, turn: RelayTurn) -> BoxFuture<'static, Result<Answer, TurnError>> {
         let inner = Arc::clone(&self.inner);
-        Box::pin(async move { inner.answer(&prepare::relayed(inner.dialect, &inner.facts, turn)?).await })
+        Box::pin(async move {
+            let prepared = prepare::relayed(inner.dialect, &inner.facts, turn)?;
+            inner.answer(&prepared).await.map_err(|failed| failed.error)
+        })
     }
 
     fn count_tokens(&self, turn: RelayTurn) -> BoxFuture<'static, Option<Result<u64, TurnError>>> {
@@ -158,15 +176,45 @@ impl Relay for Upstream {
 }
 
 impl Inner {
+    /// Sends a request that was written here. A field that the host refuses is left out, and remembered if that helped.
+    async fn answer_translated(&self, model: &str, mut prepared: Prepared) -> Result<Answer, TurnError> {
+        for field in self.unsupported.known_in(model, &prepared.body) {
+            prepared.leave_out(&field);
+        }
+        let mut dropped = Vec::new();
+        loop {
+            let failed = match self.answer(&prepared).await {
+                Ok(answer) => {
+                    if !dropped.is_empty() {
+                        self.unsupported.remember(model, dropped);
+                    }
+                    return Ok(answer);
+                }
+                Err(failed) => failed,
+            };
+            let named = unsupported_field::named(self.dialect.id(), &prepared.body, &failed.refusal);
+            let Some(field) = named.filter(|_| dropped.len() < unsupported_field::MAX_DROPPED) else {
+                return Err(failed.error);
+            };
+            tracing::warn!(
+                id = %prepared.id, upstream = %self.host.name, model, %field, error = %failed.error,
+                "the host refuses this field; sending the request again without it"
+            );
+            self.stats.add_retry();
+            prepared.leave_out(&field);
+            dropped.push(field);
+        }
+    }
+
     /// Sends the request until there is a first event, or it must not be sent again.
-    async fn answer(&self, prepared: &Prepared) -> Result<Answer, TurnError> {
+    async fn answer(&self, prepared: &Prepared) -> Result<Answer, AttemptError> {
         let mut retries = 0;
         loop {
             let failed = match self.attempt(prepared).await {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
-            let Some(wait) = retry::wait(&self.retry, retries, &failed) else { return Err(failed.error) };
+            let Some(wait) = retry::wait(&self.retry, retries, &failed) else { return Err(failed) };
             tracing::debug!(
                 id = %prepared.id, upstream = %self.host.name, error = %failed.error, ?wait, "sending the request again"
             );
@@ -325,7 +373,8 @@ impl Inner {
             (401, _) | (403, ErrorKind::Authentication) => AttemptError::last(self.host.key_rejected(&error)),
             _ => AttemptError::refused(error),
         };
-        AttemptError { error: with_headers(failed.error, head.headers), ..failed }
+        let refusal = if matches!(head.status, 400 | 422) { bytes } else { Bytes::new() };
+        AttemptError { error: with_headers(failed.error, head.headers), refusal, ..failed }
     }
 }
 

@@ -10,6 +10,7 @@ use toolgate_model::{Delivery, Losses, TurnError};
 use uuid::Uuid;
 
 use super::splice::replace_model;
+use super::unsupported_field;
 use crate::turn::{RelayTurn, Turn};
 
 /// A request ready to be sent, as often as it takes.
@@ -31,6 +32,14 @@ impl Prepared {
 
     pub(super) fn is_stream(&self) -> bool {
         matches!(self.delivery, Delivery::Stream(_))
+    }
+
+    /// Leaves out a field that the host refuses.
+    pub(super) fn leave_out(&mut self, field: &str) {
+        if let Some(body) = unsupported_field::without(&self.body, field) {
+            self.body = body;
+            self.losses.add(field, "the host refuses it: sent without");
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use toolgate_model::{ErrorKind, TurnError};
 
 use crate::config::Retry;
@@ -14,6 +15,8 @@ use crate::config::Retry;
 pub(super) struct AttemptError {
     pub(super) error: TurnError,
     pub(super) resend: Resend,
+    /// The body of a response that refuses the request as invalid; else empty.
+    pub(super) refusal: Bytes,
 }
 
 /// Whether the request may be sent again.
@@ -29,12 +32,12 @@ impl AttemptError {
     pub(super) fn refused(error: TurnError) -> Self {
         // After a timeout the client has already waited for minutes; the same host will not be quicker.
         let may_pass = error.kind.is_transient() && error.kind != ErrorKind::Timeout;
-        Self { error, resend: if may_pass { Resend::Allowed } else { Resend::Never } }
+        Self { error, resend: if may_pass { Resend::Allowed } else { Resend::Never }, refusal: Bytes::new() }
     }
 
     /// The host may have processed the request, or would fail in the same way again.
     pub(super) fn last(error: TurnError) -> Self {
-        Self { error, resend: Resend::Never }
+        Self { error, resend: Resend::Never, refusal: Bytes::new() }
     }
 }
 

@@ -114,7 +114,9 @@ impl<'a> Writer<'a, '_> {
                     let _lost = text.extras.write(ID, "system", self.losses);
                     texts.push(&text.text);
                 }
-                Part::Image(_) | Part::Document(_) | Part::Audio(_) | Part::Opaque(_) => {
+                // Telemetry of another API's client (T29).
+                Part::Opaque(_) => {}
+                Part::Image(_) | Part::Document(_) | Part::Audio(_) => {
                     self.losses.add("system", "openai-chat accepts only text as instructions");
                 }
             }

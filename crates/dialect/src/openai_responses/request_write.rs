@@ -201,7 +201,9 @@ pub(super) fn instructions(system: &[Part], losses: &mut Losses) -> Option<Strin
                 text.extras.write(ID, "system[]", losses);
                 texts.push(text.text.as_str());
             }
-            Part::Image(_) | Part::Document(_) | Part::Audio(_) | Part::Opaque(_) => {
+            // Telemetry of another API's client (T29).
+            Part::Opaque(_) => {}
+            Part::Image(_) | Part::Document(_) | Part::Audio(_) => {
                 losses.add("system[]", "instructions are text only");
             }
         }

@@ -1,6 +1,7 @@
 //! Metrics for Prometheus. Counting a turn costs a few atomic operations, and every set of labels is bounded.
 
 mod live;
+mod routine_losses;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -20,6 +21,7 @@ use toolgate_model::Usage;
 use crate::http::Api;
 
 pub(crate) use self::live::LiveNumbers;
+pub(crate) use self::routine_losses::RoutineLosses;
 
 /// How many models are counted by their own names. A pattern lets clients choose names, and each row stays for ever.
 const MAX_MODELS: usize = 200;

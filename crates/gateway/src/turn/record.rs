@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolgate_backend::{Answer, HostHeaders, Recoveries, SessionSlot};
-use toolgate_model::{ErrorKind, Losses, TurnError, Usage};
+use toolgate_model::{ErrorKind, Loss, Losses, TurnError, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::{NoContext, Timestamp, Uuid};
 
@@ -169,6 +169,7 @@ impl TurnRecord {
         let duration = self.began.elapsed();
         let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let recoveries = self.recoveries.names();
+        let losses = self.shared.routine_losses.to_log(&self.caller.name(), &self.losses);
         tracing::info!(
             id = %self.id,
             caller = %self.caller.scope(),
@@ -184,7 +185,7 @@ impl TurnRecord {
             tokens_out = self.usage.as_ref().map(|usage| usage.output),
             cost_usd = self.usage.as_ref().and_then(|usage| usage.cost_usd),
             tokens_estimated = self.is_estimate().then_some(true),
-            losses = (!self.losses.is_empty()).then(|| joined(&self.losses)),
+            losses = (!losses.is_empty()).then(|| joined(&losses)),
             recoveries = (!recoveries.is_empty()).then(|| recoveries.join(",")),
             error = outcome.error.as_deref(),
             "turn"
@@ -224,8 +225,8 @@ fn new_id(at: UnixMillis) -> Uuid {
     Uuid::new_v7(Timestamp::from_unix(NoContext, at.as_secs(), at.subsec_nanos()))
 }
 
-/// All losses as one text.
-fn joined(losses: &Losses) -> String {
+/// The losses as one text.
+fn joined(losses: &[&Loss]) -> String {
     let losses: Vec<String> = losses.iter().map(ToString::to_string).collect();
     losses.join("; ")
 }

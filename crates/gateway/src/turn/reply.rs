@@ -133,13 +133,13 @@ fn describe(fields: &mut Vec<(HeaderName, HeaderValue)>, record: &TurnRecord) {
     }
 }
 
-/// Where something was lost, as far as it fits into a header.
+/// Where something was lost, routine losses last, as far as it fits into a header.
 fn lost_places(losses: &Losses) -> Option<HeaderValue> {
     if losses.is_empty() {
         return None;
     }
     let mut places = String::new();
-    for loss in losses.iter() {
+    for loss in losses.routine_last() {
         let separator = if places.is_empty() { "" } else { ", " };
         if places.len() + separator.len() + loss.place.len() > MAX_LOSS_BYTES {
             places.push_str(", ...");

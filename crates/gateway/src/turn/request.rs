@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use toolgate_backend::{ClientTurn, Route, SessionSlot};
 use toolgate_dialect::{Peek, ReplyContext};
 use toolgate_model::{
-    Delivery, ModelName, Retention, Translated, TurnError, TurnRequest, Usage, UsageReport, estimate,
+    Delivery, Losses, ModelName, Retention, Translated, TurnError, TurnRequest, Usage, UsageReport, estimate,
 };
 
 use super::complete::{Completed, complete};
@@ -104,9 +104,13 @@ pub(super) async fn route(
         }
         Err(error) => return Err(error),
     };
-    let mut routed = parse(head, body, read, route, record)?;
+    let Translated { value: mut routed, mut losses } = parse(head, body, read, route, record)?;
     if routed.api == Api::Responses {
-        add_stored_parts(worker, &caller, &mut routed, record).await?;
+        losses.append(add_stored_parts(worker, &caller, &mut routed).await?);
+    }
+    // Hosts that get the client's bytes lose nothing.
+    if routed.turn.body.is_none() || !routed.route.speaks_only(dialect.id()) {
+        record.add_losses(losses);
     }
     Ok(routed)
 }
@@ -150,7 +154,7 @@ fn parse(
     mut read: Translated<TurnRequest>,
     route: Arc<Route>,
     record: &mut TurnRecord,
-) -> Result<RoutedTurn, TurnError> {
+) -> Result<Translated<RoutedTurn>, TurnError> {
     let dialect = head.api.dialect();
     let keeps_sessions = route.keeps_sessions();
     // A client that names a session may leave out earlier messages. Only the back end that has them can tell which
@@ -159,7 +163,6 @@ fn parse(
         read.losses.append(dialect.pair(&mut read.value)?);
     }
     let request = Arc::new(read.value);
-    record.add_losses(read.losses);
     let session = if keeps_sessions { head.session()? } else { SessionSlot::default() };
     record.set_session(session.clone());
     let stores_reply = head.api == Api::Responses && request.retention != Some(Retention::Discard);
@@ -176,7 +179,8 @@ fn parse(
         session,
     };
     let now_seconds = record.at_seconds();
-    Ok(RoutedTurn { api: head.api, turn, route, shown: Some(request), now_seconds, keeper })
+    let routed = RoutedTurn { api: head.api, turn, route, shown: Some(request), now_seconds, keeper };
+    Ok(Translated { value: routed, losses: read.losses })
 }
 
 /// Adds the parts of the conversation that the request only names.
@@ -184,11 +188,11 @@ async fn add_stored_parts(
     worker: &Worker,
     caller: &Caller,
     routed: &mut RoutedTurn,
-    record: &mut TurnRecord,
-) -> Result<(), TurnError> {
+) -> Result<Losses, TurnError> {
     let dialect = routed.turn.dialect;
+    let mut losses = Losses::default();
     let Some(completed) = complete(worker, caller, dialect, &*routed.turn.request()?).await? else {
-        return Ok(());
+        return Ok(losses);
     };
     let Completed { mut request, is_in_body, missing } = completed;
     if let Some(missing) = missing {
@@ -201,11 +205,11 @@ async fn add_stored_parts(
     }
     // Results find their calls only now. In a session that the client names, the back end has further calls.
     if routed.turn.session.named().is_none() {
-        record.add_losses(dialect.pair(&mut request)?);
+        losses.append(dialect.pair(&mut request)?);
     }
     routed.turn.request = Some(Arc::new(request));
     if !is_in_body {
         routed.turn.body = None;
     }
-    Ok(())
+    Ok(losses)
 }

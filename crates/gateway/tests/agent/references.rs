@@ -29,7 +29,7 @@ async fn references_continue_a_conversation_with_an_agent() {
             { "role": "user", "content": [{ "type": "text", "text": "Rome?" }] },
             { "role": "assistant", "content": [
                 { "type": "text", "text": "Let me look." },
-                { "type": "tool_use", "id": "toolu_a", "name": "mcp__client__get_weather", "input": { "city": "Rome" } },
+                { "type": "tool_use", "id": "toolu_a", "name": "get_weather", "input": { "city": "Rome" } },
             ] },
             { "role": "user", "content": [
                 { "type": "tool_result", "tool_use_id": "toolu_a", "content": [{ "type": "text", "text": "20 C" }] },

@@ -19,6 +19,8 @@ mod hosts;
 #[cfg(test)]
 mod http2;
 #[cfg(test)]
+mod losses;
+#[cfg(test)]
 mod matrix;
 #[cfg(test)]
 mod prompting;
@@ -40,6 +42,8 @@ mod replies;
 mod responses_endpoints;
 #[cfg(test)]
 mod text_host;
+#[cfg(test)]
+mod unsupported_fields;
 #[cfg(test)]
 mod upstreams;
 #[cfg(test)]
