@@ -8,9 +8,9 @@ from pathlib import Path
 
 import xllamacpp
 
-# Enough for the longest prompt of the suite in each slot.
-CONTEXT_TOKENS = 8192
-SLOTS = 2
+# Each kind of prompt in the suite keeps a slot, so that it is evaluated once.
+SLOTS = 4
+CONTEXT_TOKENS = SLOTS * 2048
 
 
 def main():
@@ -21,6 +21,8 @@ def main():
     params.n_parallel = SLOTS
     params.use_jinja = True
     params.chat_template = (Path(__file__).parent / "template.jinja").read_text()
+    # Several threads wait for each other at every step, which is slow on a busy machine.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     # The most probable token each time, so that runs are alike.
     params.sampling.temp = 0
     server = xllamacpp.Server(params)

@@ -20,11 +20,13 @@ GATEWAY = os.environ["GATEWAY"]
 HOSTS = os.environ.get("HOSTS", "m,c,r").split(",")
 CLIENTS = os.environ.get("CLIENTS", "messages,chat,responses").split(",")
 
+# Enough on a busy machine.
+TIMEOUT_SECONDS = 120
 QUESTION = "What is the weather in Paris?"
 # What the model says does not matter, so short texts are enough.
 TEXT_TOKENS = 12
 # Enough for a call.
-CALL_TOKENS = 48
+CALL_TOKENS = 40
 
 
 def expect(fact, *seen):
@@ -76,7 +78,7 @@ def prompted_tools(client, host, streamed):
 
 def checks():
     for api in (Messages, Chat, Responses):
-        client = api(GATEWAY)
+        client = api(GATEWAY, timeout=TIMEOUT_SECONDS)
         if client.name not in CLIENTS:
             continue
         for host in HOSTS:
