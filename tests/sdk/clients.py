@@ -45,6 +45,7 @@ class Answer:
     reasoning: str
     calls: list
     stop: str  # end, tools or length
+    input_tokens: int
     output_tokens: int
     history: list  # what the next request says about this answer
     deltas: list = field(default_factory=list)  # pieces of text in the order they came
@@ -66,6 +67,11 @@ def arguments(text):
         return text
 
 
+def input_tokens(usage):
+    """In this API, cached tokens are counted apart from the others."""
+    return usage.input_tokens + (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+
+
 class Messages:
     name = "messages"
     rate_limit = anthropic.RateLimitError
@@ -75,6 +81,7 @@ class Messages:
     def __init__(self, gateway, timeout=TIMEOUT_SECONDS, tools=(WEATHER,)):
         self.sdk = anthropic.Anthropic(api_key="sk-client", base_url=gateway, max_retries=0, timeout=timeout)
         self.tools = tools
+        self.max_tokens = MAX_TOKENS
 
     def user(self, text, png=None):
         if png is None:
@@ -92,7 +99,7 @@ class Messages:
         return [{"role": "user", "content": blocks}]
 
     def ask(self, model, history, tools, streamed):
-        request = {"model": model, "max_tokens": MAX_TOKENS, "messages": history}
+        request = {"model": model, "max_tokens": self.max_tokens, "messages": history}
         if tools:
             request["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": CITY_SCHEMA}
@@ -114,6 +121,7 @@ class Messages:
             reasoning="".join(block.thinking for block in of("thinking")),
             calls=[Call(block.id, block.name, block.input) for block in of("tool_use")],
             stop=stops.get(message.stop_reason, message.stop_reason),
+            input_tokens=input_tokens(message.usage),
             output_tokens=message.usage.output_tokens,
             history=[{"role": "assistant", "content": message.content}],
             deltas=deltas,
@@ -132,6 +140,7 @@ class Chat:
     def __init__(self, gateway, timeout=TIMEOUT_SECONDS, tools=(WEATHER,)):
         self.sdk = openai.OpenAI(api_key="sk-client", base_url=gateway + "/v1", max_retries=0, timeout=timeout)
         self.tools = tools
+        self.max_tokens = openai.NOT_GIVEN
 
     def user(self, text, png=None):
         if png is None:
@@ -147,7 +156,7 @@ class Chat:
         ]
 
     def ask(self, model, history, tools, streamed):
-        request = {"model": model, "messages": history}
+        request = {"model": model, "messages": history, "max_completion_tokens": self.max_tokens}
         if tools:
             # The accumulator takes strict tools only.
             request["tools"] = [
@@ -189,6 +198,7 @@ class Chat:
             reasoning="".join(reasoning),
             calls=calls,
             stop=stops.get(choice.finish_reason, choice.finish_reason),
+            input_tokens=completion.usage.prompt_tokens if completion.usage else 0,
             output_tokens=completion.usage.completion_tokens if completion.usage else 0,
             history=[choice.message],
             deltas=deltas,
@@ -207,6 +217,7 @@ class Responses:
     def __init__(self, gateway, timeout=TIMEOUT_SECONDS, tools=(WEATHER,)):
         self.sdk = Chat(gateway, timeout).sdk
         self.tools = tools
+        self.max_tokens = openai.NOT_GIVEN
 
     def user(self, text, png=None):
         if png is None:
@@ -225,7 +236,7 @@ class Responses:
         ]
 
     def ask(self, model, history, tools, streamed, previous=None):
-        request = {"model": model, "input": history}
+        request = {"model": model, "input": history, "max_output_tokens": self.max_tokens}
         if previous is not None:
             request["previous_response_id"] = previous
         if tools:
@@ -265,6 +276,7 @@ class Responses:
             reasoning="".join(reasoning),
             calls=calls,
             stop=stop,
+            input_tokens=response.usage.input_tokens if response.usage else 0,
             output_tokens=response.usage.output_tokens if response.usage else 0,
             history=list(response.output),
             deltas=deltas,

@@ -12,6 +12,7 @@ pub(crate) enum Command {
     Corpus(PathBuf),
     Bfcl,
     Kills,
+    Llamacpp,
     /// Generates the schemas of the test kit.
     Schemas,
     /// With the arguments of the benchmark program.
@@ -39,7 +40,8 @@ pub(crate) enum BenchExtent {
     Smoke,
 }
 
-const NAMES: &[&str] = &["test", "tidy", "bench", "corpus", "bfcl", "kills", "schemas", "storm", "help"];
+const NAMES: &[&str] =
+    &["test", "tidy", "bench", "corpus", "bfcl", "kills", "llamacpp", "schemas", "storm", "help"];
 
 impl Command {
     /// Parses the arguments after `cargo xtask`.
@@ -54,6 +56,7 @@ impl Command {
             ["bench", "--smoke"] => Ok(Self::Bench(BenchExtent::Smoke)),
             ["bfcl"] => Ok(Self::Bfcl),
             ["kills"] => Ok(Self::Kills),
+            ["llamacpp"] => Ok(Self::Llamacpp),
             ["schemas"] => Ok(Self::Schemas),
             ["storm", ..] => Ok(Self::Storm(arguments[1..].to_vec())),
             ["bench", "agent"] => Ok(Self::BenchAgent(AgentProgram::Pinned, BenchExtent::Full)),
@@ -105,6 +108,7 @@ mod tests {
         check("bench --smoke", &Ok(Command::Bench(BenchExtent::Smoke)));
         check("bfcl", &Ok(Command::Bfcl));
         check("kills", &Ok(Command::Kills));
+        check("llamacpp", &Ok(Command::Llamacpp));
         check("schemas", &Ok(Command::Schemas));
         check("storm --seed 7", &Ok(Command::Storm(vec!["--seed".to_owned(), "7".to_owned()])));
         check("bench agent", &Ok(Command::BenchAgent(AgentProgram::Pinned, BenchExtent::Full)));

@@ -10,6 +10,7 @@ mod checkers;
 mod claude;
 mod command;
 mod corpus;
+mod llamacpp;
 mod packages;
 mod prompted;
 mod report;
@@ -44,6 +45,7 @@ Development tasks:
   cargo xtask corpus PATH     read and write the recorded exchanges below PATH in every dialect
   cargo xtask bfcl            send every function-calling ground truth as model text through the gateway and
                               check what the SDKs receive
+  cargo xtask llamacpp        only the tests with a real host: llama.cpp and a small model
   cargo xtask kills           kill Claude Code and the gateway at random times during conversations, fifty times
                               per version of Claude Code; SEED=N repeats a run
   cargo xtask schemas         generate crates/testkit/schemas from the vendors' SDKs
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Bench(extent) => bench::run(root, extent),
         Command::Bfcl => return prompted::run_all(root),
         Command::Schemas => schemas::write(root),
+        Command::Llamacpp => return llamacpp::run_alone(root),
         Command::Kills => return agent::run_kills(root),
         Command::BenchAgent(program, extent) => bench::run_agent(root, &program, extent),
         Command::Storm(arguments) => bench::run_storm(root, &arguments),

@@ -1,5 +1,5 @@
 //! The servers for test suites in other languages: a scripted model that serves all three upstream dialects, and the
-//! gateway in front of it. Both end when [`TestServers`] is dropped.
+//! gateway in front of it, and another host if a suite needs one. All end when [`TestServers`] is dropped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::test::run_counting;
 
 /// The upstream dialects by the first letter of a model name: `c/text-16` is the case `text-16` on a Chat Completions
 /// host.
-const HOSTS: &[(&str, &str)] =
+pub(crate) const HOSTS: &[(&str, &str)] =
     &[("m", "anthropic-messages"), ("c", "openai-chat"), ("r", "openai-responses")];
 
 /// The cases of the scripted model.
@@ -21,9 +21,10 @@ const CASES: &[&str] =
     &["text-16", "parallel", "reasoning", "echo", "error-429", "error-400", "length", "cut"];
 
 pub(crate) struct TestServers {
-    // Dropped in this order: the gateway ends before its host.
+    // Dropped in this order: the gateway ends before its hosts.
     _gateway: Tethered,
     _scripted_model: Tethered,
+    _other_host: Option<Tethered>,
     program: PathBuf,
     gateway_url: String,
     model_url: String,
@@ -41,6 +42,25 @@ impl TestServers {
 
     /// The same with agents. Each has a second entry `NAME-tools` with a built-in tool.
     pub(crate) fn with_agents(root: &Path, name: &str, agents: &Agents) -> Result<Self, String> {
+        Self::with_additions(root, name, |_, model_url| Ok((None, agents_text(model_url, agents))))
+    }
+
+    /// The same with another host. `start` gets the folder for its log, and returns the host with its part of the
+    /// gateway's config.
+    pub(crate) fn with_host(
+        root: &Path,
+        name: &str,
+        start: impl FnOnce(&Path) -> Result<(Tethered, String), String>,
+    ) -> Result<Self, String> {
+        Self::with_additions(root, name, |folder, _| start(folder).map(|(host, config)| (Some(host), config)))
+    }
+
+    /// `additions` gets the folder and the scripted model's URL, and returns another host and more of the config.
+    fn with_additions(
+        root: &Path,
+        name: &str,
+        additions: impl FnOnce(&Path, &str) -> Result<(Option<Tethered>, String), String>,
+    ) -> Result<Self, String> {
         let arguments = ["--quiet", "--package", "toolgate", "--package", "toolgate-testkit", "--bins"];
         let [gateway, scripted_model] = cargo::build(root, &arguments, ["toolgate", "scripted-model"])?;
         let folder = root.join(".toolgate-test").join(name);
@@ -57,7 +77,8 @@ impl TestServers {
 
         let config = folder.join("toolgate.toml");
         let store = folder.join("toolgate.db");
-        let text = config_text(&model_url, &store) + &agents_text(&model_url, agents);
+        let (other_host, more_config) = additions(&folder, &model_url)?;
+        let text = config_text(&model_url, &store) + &more_config;
         fs::write(&config, text).map_err(|cause| format!("writing {}: {cause}", config.display()))?;
         // Agents write to the home folder, which must not be the user's.
         let home = format!("HOME={}", folder.display());
@@ -67,8 +88,15 @@ impl TestServers {
             .map_err(|cause| format!("starting the gateway: {cause}"))?;
         let gateway_url = gateway.wait_for_url().map_err(|cause| format!("starting the gateway: {cause}"))?;
         println!("the gateway (process {}) listens on {gateway_url}", gateway.pid());
-        let (gateway, scripted) = (gateway, scripted_model);
-        Ok(Self { _gateway: gateway, _scripted_model: scripted, program, gateway_url, model_url, folder })
+        Ok(Self {
+            _gateway: gateway,
+            _scripted_model: scripted_model,
+            _other_host: other_host,
+            program,
+            gateway_url,
+            model_url,
+            folder,
+        })
     }
 }
 

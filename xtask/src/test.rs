@@ -11,7 +11,7 @@ use crate::cargo::{self, cargo};
 use crate::checkers::{Checker, DEPENDENCIES, SPELLING};
 use crate::command::TestExtent;
 use crate::report::{Report, StepResult};
-use crate::{agent, claude, prompted, schemas, sdk, tidy};
+use crate::{agent, claude, llamacpp, prompted, schemas, sdk, tidy};
 
 pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
     let mut report = Report::default();
@@ -34,6 +34,7 @@ pub(crate) fn run(root: &Path, extent: TestExtent) -> ExitCode {
             });
             report.step("schemas", || StepResult::plain(schemas::check(root)));
             sdk::run(root, &mut report);
+            llamacpp::run(root, &mut report);
             prompted::run(root, &mut report);
             agent::run(root, &mut report);
         }
