@@ -11,8 +11,6 @@ use toolgate_model::{Fields, JsonText, Losses};
 
 /// Keywords that hosts reject at the root.
 const ROOT_CHOICES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
-/// Keywords whose keys are names chosen by the schema's author.
-const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
 /// The schema for a host of a different dialect than the client's.
 pub(crate) fn for_host(tool: &str, schema: Option<&JsonText>, losses: &mut Losses) -> JsonText {
@@ -83,43 +81,6 @@ enum Presence {
 impl<'de> Deserialize<'de> for Presence {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         IgnoredAny::deserialize(deserializer).map(|_| Self::Present)
-    }
-}
-
-/// The schema without these keywords, each reported. Property names that equal a keyword are kept.
-pub(crate) fn without(keywords: &[&str], tool: &str, schema: JsonText, losses: &mut Losses) -> JsonText {
-    let mut value = schema.to_value();
-    let mut stripped = Vec::new();
-    strip(keywords, &mut value, &mut stripped);
-    if stripped.is_empty() {
-        return schema;
-    }
-    for keyword in stripped {
-        losses.add(format!("tools[{tool}].schema.{keyword}"), "the host rejects it in a strict tool");
-    }
-    JsonText::from_value(&value)
-}
-
-fn strip(keywords: &[&str], schema: &mut Value, stripped: &mut Vec<String>) {
-    match schema {
-        Value::Object(fields) => {
-            fields.retain(|name, _| {
-                let is_kept = !keywords.contains(&name.as_str());
-                if !is_kept {
-                    stripped.push(name.clone());
-                }
-                is_kept
-            });
-            for (name, value) in fields {
-                if !NAMED.contains(&name.as_str()) {
-                    strip(keywords, value, stripped);
-                } else if let Value::Object(named) = value {
-                    named.values_mut().for_each(|schema| strip(keywords, schema, stripped));
-                }
-            }
-        }
-        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| strip(keywords, schema, stripped)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

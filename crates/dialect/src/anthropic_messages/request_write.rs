@@ -232,14 +232,10 @@ fn write_output_config<'a>(
             losses.add("response_format", "the Messages API requires a JSON schema");
             None
         }
-        OutputFormat::JsonSchema(SchemaFormat { name, description, schema, strict, extras }) => {
-            let unknown = [
-                ("name", name.is_some()),
-                ("description", description.is_some()),
-                ("strict", strict.is_some()),
-            ];
-            for (field, _) in unknown.into_iter().filter(|(_, given)| *given) {
-                losses.unknown_to(ID, format!("response_format.{field}"));
+        // The API has no name for a schema and always follows it.
+        OutputFormat::JsonSchema(SchemaFormat { name: _, description, schema, strict: _, extras }) => {
+            if description.is_some() {
+                losses.unknown_to(ID, "response_format.description");
             }
             let format = FormatOut { schema, extra: extras.write(ID, "response_format", losses) };
             if extras.is_marked(ID, OUTPUT_FORMAT) {

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Reasoning, Seal, Text, ToolCall};
+use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Seal, Text, ToolCall};
 
 use super::content_read_assistant::is_part;
-use super::content_write::{ContentOut, PartOut, ThinkingText, TypedPart};
+use super::content_write::{ContentOut, PartOut, TypedPart};
+use super::content_write_reasoning::{self, MessageReader};
 use super::extras::write_nested;
-use super::reasoning_details::REASONING_DETAILS;
-use super::{ID, Origin, marks, reasoning_details, thought_signature};
+use super::{ID, Origin, marks, thought_signature};
 use crate::NameMap;
-use crate::host::{HostProfile, ReasoningField, ReasoningRequired, ThoughtSignatures};
+use crate::host::{HostProfile, ReasoningRequired, ThoughtSignatures};
 
 /// A message as it is written.
 #[derive(Serialize)]
@@ -22,17 +22,17 @@ pub(super) struct AssistantOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_content: Option<Cow<'a, str>>,
+    pub(super) reasoning_content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Cow<'a, str>>,
+    pub(super) reasoning: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning_text: Option<Cow<'a, str>>,
+    pub(super) reasoning_text: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<CallOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function_call: Option<FunctionCallOut<'a>>,
     #[serde(flatten)]
-    extra: Fields,
+    pub(super) extra: Fields,
 }
 
 /// The content of a message. Some hosts refuse `null`, others require the field.
@@ -96,24 +96,6 @@ pub(super) enum CallForm {
     Legacy,
 }
 
-/// Who reads a message.
-#[derive(Clone, Copy)]
-pub(super) enum MessageReader<'a> {
-    /// A client, or a host of the client's own choice: everything is written.
-    Client,
-    /// A host with these rules.
-    Host(&'a HostProfile),
-}
-
-impl MessageReader<'_> {
-    fn thought_signatures(self) -> ThoughtSignatures {
-        match self {
-            Self::Client => ThoughtSignatures::IfPresent,
-            Self::Host(profile) => profile.thought_signatures,
-        }
-    }
-}
-
 /// What writing a message depends on.
 #[derive(Clone, Copy)]
 pub(super) struct WriteContext<'a> {
@@ -162,7 +144,9 @@ pub(super) fn write<'a>(
             // Written with its call.
             Block::Reasoning(reasoning)
                 if reasoning.seal.as_ref().is_some_and(thought_signature::is_signature) => {}
-            Block::Reasoning(reasoning) => write_reasoning(reasoning, context, &mut out, &mut body, losses),
+            Block::Reasoning(reasoning) => {
+                content_write_reasoning::write(reasoning, context, &mut out, &mut body, losses);
+            }
             Block::ToolCall(call) => {
                 body.interrupted = true;
                 let signature = thought_signature::find(blocks, call);
@@ -287,74 +271,10 @@ pub(super) fn written_arguments(arguments: &str) -> &str {
     if arguments.is_empty() { "{}" } else { arguments }
 }
 
-/// Writes reasoning. A host gets its own reasoning back where it expects it (T27), and no other.
-fn write_reasoning<'a>(
-    reasoning: &'a Reasoning,
-    context: WriteContext<'a>,
-    out: &mut AssistantOut<'a>,
-    body: &mut ContentBuilder<'a>,
-    losses: &mut Losses,
-) {
-    let extra = reasoning.extras.write(ID, context.place, losses);
-    let field = match context.reader {
-        MessageReader::Client => None,
-        MessageReader::Host(_) if reasoning.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) => {
-            Some(ReasoningField::None)
-        }
-        MessageReader::Host(profile) => Some(profile.reasoning_field),
-    };
-    if field == Some(ReasoningField::None) {
-        return losses.add(format!("{}.reasoning", context.place), "a host gets only its own reasoning back");
-    }
-    let is_own = reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(ID));
-    let text = match reasoning.parts.as_slice() {
-        [] if !is_own => {
-            return losses.add(format!("{}.reasoning", context.place), "it is sealed and has no text");
-        }
-        [] => Cow::Borrowed(""),
-        [part] => Cow::Borrowed(part.text.as_str()),
-        _ => Cow::Owned(reasoning.text()),
-    };
-    let takes_details = matches!(field, None | Some(ReasoningField::Details));
-    let details = reasoning.seal.as_ref().and_then(reasoning_details::of_seal);
-    if let Some(details) = details.filter(|_| takes_details) {
-        out.extra.insert(REASONING_DETAILS.to_owned(), details);
-        if text.is_empty() || reasoning.extras.is_marked(ID, marks::REASONING_DETAILS) {
-            return;
-        }
-    } else if field.is_none() && reasoning.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) {
-        losses.add(
-            format!("{}.reasoning.seal", context.place),
-            "openai-chat has no field for a reasoning seal",
-        );
-    }
-    if is_part(reasoning) || field == Some(ReasoningField::ThinkingPart) {
-        let thinking = [ThinkingText::new(text)];
-        return body.parts.push(PartOut::Typed(TypedPart::Thinking { thinking, extra }));
-    }
-    match field {
-        Some(ReasoningField::Reasoning | ReasoningField::Details) => {
-            return append(&mut out.reasoning, text, PARAGRAPH);
-        }
-        Some(_) => return append(&mut out.reasoning_content, text, PARAGRAPH),
-        None => {}
-    }
-    if reasoning.extras.is_marked(ID, marks::REASONING_TEXT) {
-        return append(&mut out.reasoning_text, text, PARAGRAPH);
-    }
-    let both = reasoning.extras.is_marked(ID, marks::REASONING_BOTH);
-    if both || reasoning.extras.is_marked(ID, marks::REASONING) {
-        append(&mut out.reasoning, text.clone(), PARAGRAPH);
-    }
-    if both || !reasoning.extras.is_marked(ID, marks::REASONING) {
-        append(&mut out.reasoning_content, text, PARAGRAPH);
-    }
-}
-
 /// Separates texts that were separate blocks.
 pub(super) const PARAGRAPH: &str = "\n\n";
 
-fn append<'a>(to: &mut Option<Cow<'a, str>>, text: Cow<'a, str>, between: &str) {
+pub(super) fn append<'a>(to: &mut Option<Cow<'a, str>>, text: Cow<'a, str>, between: &str) {
     match to {
         None => *to = Some(text),
         Some(old) => {
@@ -366,10 +286,10 @@ fn append<'a>(to: &mut Option<Cow<'a, str>>, text: Cow<'a, str>, between: &str) 
 }
 
 /// Builds `content`: a string wherever possible, because many hosts accept nothing else.
-struct ContentBuilder<'a> {
+pub(super) struct ContentBuilder<'a> {
     form: Form,
     text: Option<Cow<'a, str>>,
-    parts: Vec<PartOut<'a>>,
+    pub(super) parts: Vec<PartOut<'a>>,
     /// True if a call followed the last text.
     interrupted: bool,
 }

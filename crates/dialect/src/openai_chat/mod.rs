@@ -7,6 +7,7 @@ mod content_read;
 mod content_read_assistant;
 mod content_write;
 mod content_write_assistant;
+mod content_write_reasoning;
 mod error;
 mod extras;
 mod marks;

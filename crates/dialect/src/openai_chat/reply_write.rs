@@ -6,7 +6,8 @@ use toolgate_model::{
     Block, Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, ToolCall, Translated,
 };
 
-use super::content_write_assistant::{self, AssistantOut, CallForm, MessageReader, WriteContext};
+use super::content_write_assistant::{self, AssistantOut, CallForm, WriteContext};
+use super::content_write_reasoning::MessageReader;
 use super::extras::take_object;
 use super::reply_read::{MESSAGE, REPLY};
 use super::usage::UsageOut;

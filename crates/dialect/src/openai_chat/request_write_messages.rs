@@ -10,9 +10,8 @@ use toolgate_model::{
 };
 
 use super::content_write::{self, ContentOut, PartOut};
-use super::content_write_assistant::{
-    self as assistant, AssistantOut, CallForm, MessageReader, PARAGRAPH, WriteContext,
-};
+use super::content_write_assistant::{self as assistant, AssistantOut, CallForm, PARAGRAPH, WriteContext};
+use super::content_write_reasoning::MessageReader;
 use super::{ID, Origin, marks};
 use crate::NameMap;
 use crate::host::HostProfile;

@@ -124,16 +124,13 @@ pub(super) fn restored(mut tool: Value, last: Option<&mut Value>) -> Option<Valu
         return Some(tool);
     };
     tool["name"] = name;
-    match last.filter(|last| is_namespace(last, &namespace)).and_then(|last| last["tools"].as_array_mut()) {
-        Some(tools) => {
-            tools.push(tool);
-            None
-        }
-        None => {
-            namespace.insert("tools".to_owned(), json!([tool]));
-            Some(Value::Object(namespace))
-        }
+    let group = last.filter(|last| is_namespace(last, &namespace));
+    if let Some(tools) = group.and_then(|last| last["tools"].as_array_mut()) {
+        tools.push(tool);
+        return None;
     }
+    namespace.insert("tools".to_owned(), json!([tool]));
+    Some(Value::Object(namespace))
 }
 
 fn is_namespace(group: &Value, namespace: &Fields) -> bool {

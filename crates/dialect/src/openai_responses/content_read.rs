@@ -68,7 +68,14 @@ impl Conversation {
                 push_result(result, &mut self.messages);
                 self.loaded_tools.extend(tools);
             }
-            item => push(item, &mut self.messages),
+            item @ (Item::Message(_)
+            | Item::FunctionCall(_)
+            | Item::CustomCall(_)
+            | Item::FunctionOutput(_)
+            | Item::CustomOutput(_)
+            | Item::ToolSearchCall(_)
+            | Item::Reasoning(_)
+            | Item::Other(..)) => push(item, &mut self.messages),
         }
     }
 }

@@ -260,7 +260,9 @@ fn restored(bodies: Vec<ToolBody<'_>>) -> Vec<ToolBody<'_>> {
                 let restored = client_tools::restored(tool, last);
                 tools.extend(restored.map(ToolBody::Restored));
             }
-            body => tools.push(body),
+            body @ (ToolBody::Client { .. } | ToolBody::Provider(_) | ToolBody::Restored(_)) => {
+                tools.push(body);
+            }
         }
     }
     tools

@@ -47,7 +47,7 @@ async fn a_field_that_the_host_refuses_is_left_out_reported_and_remembered() {
     let gate = gate(&upstream);
     let answer = gate.post("/v1/messages", &request()).await;
     assert_eq!((answer.status(), answer.header("x-toolgate-loss")), (200, "temperature, stop"));
-    let sent: Vec<Value> = upstream.requests().iter().map(|request| request.json()).collect();
+    let sent: Vec<Value> = upstream.requests().iter().map(toolgate_testkit::Received::json).collect();
     let has = |field: &str| sent.iter().map(|body| !body[field].is_null()).collect::<Vec<_>>();
     assert_eq!(has("temperature"), [true, false, false]);
     assert_eq!(has("stop"), [true, true, false]);

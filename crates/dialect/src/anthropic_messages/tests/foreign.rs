@@ -340,7 +340,7 @@ fn a_schema_for_the_answer_is_kept() {
     let (body, losses) = write(&turn);
     assert_eq!(
         body["output_config"],
-        json!({ "format": { "type": "json_schema", "schema": { "type": "object" } } })
+        json!({ "format": { "type": "json_schema", "schema": { "type": "object", "additionalProperties": false } } })
     );
-    assert_eq!(losses, ["response_format.name"]);
+    assert_eq!(losses, Vec::<String>::new());
 }

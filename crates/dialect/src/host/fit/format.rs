@@ -12,7 +12,7 @@ pub(super) fn fit(request: &mut TurnRequest, profile: &HostProfile, dialect: Dia
             return;
         }
         (OutputFormat::JsonSchema(format), JsonOutput::Schema | JsonOutput::SchemaOnly) => {
-            schema::fit_output(format, dialect, losses);
+            schema::fit_output(format, profile, dialect, losses);
             return;
         }
         (OutputFormat::JsonObject, JsonOutput::SchemaOnly | JsonOutput::None) => {

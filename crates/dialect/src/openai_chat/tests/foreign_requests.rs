@@ -207,7 +207,7 @@ fn ids_and_names_fit_the_host() {
 #[test]
 fn schemas_get_an_object_at_their_root_and_acceptable_ones_are_kept() {
     let mut request = TurnRequest::new("m", vec![user(vec![Part::text("hi")])]);
-    let exact = r#"{"z": 1,  "type":"object", "a": 2}"#;
+    let exact = r#"{"z": 1,  "type":"object", "properties": {}, "a": 2}"#;
     request.tools =
         vec![function("a", None), function("b", Some(r#"{"anyOf": []}"#)), function("c", Some(exact))];
     let (body, written) = write(&request);
