@@ -5,7 +5,7 @@ use std::future::ready;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolgate_model::{DialectId, ErrorKind, ModelName, TurnError};
+use toolgate_model::{DialectId, ErrorKind, ModelName, TurnError, TurnRequest};
 
 use crate::agent::Agents;
 use crate::config::{BackendConfig, ModelRoute, Target, Tools, TriggerSecret, UpstreamName, Via};
@@ -160,20 +160,30 @@ impl RouteTarget {
     fn start(&self, turn: &ClientTurn) -> BoxFuture<'static, Result<Answer, TurnError>> {
         let host = self.backend.relay_host(turn.request.as_deref());
         let host = host.filter(|host| host.dialect() == turn.dialect.id());
-        if let Some((host, turn)) = host.zip(self.relayed(turn)) {
-            return host.relay(turn);
+        let Some((host, relayed)) = host.zip(self.relayed(turn)) else {
+            return match turn.request() {
+                Ok(request) => self.backend.start(self.turn(turn, request)),
+                Err(error) => Box::pin(ready(Err(error))),
+            };
+        };
+        // A request for another model may say what this one refuses.
+        let is_for_another = relayed.model.as_ref().is_some_and(|model| host.knows(model));
+        if is_for_another && let Ok(request) = turn.request() {
+            return self.backend.start(Turn { body: turn.body.clone(), ..self.turn(turn, request) });
         }
-        match turn.request() {
-            Ok(request) => self.backend.start(Turn {
-                id: turn.id,
-                request,
-                dialect: turn.dialect.id(),
-                model: self.model.clone(),
-                headers: Arc::clone(&turn.headers),
-                caller: Arc::clone(&turn.caller),
-                session: turn.session.clone(),
-            }),
-            Err(error) => Box::pin(ready(Err(error))),
+        host.relay(relayed)
+    }
+
+    fn turn(&self, turn: &ClientTurn, request: Arc<TurnRequest>) -> Turn {
+        Turn {
+            id: turn.id,
+            request,
+            body: None,
+            dialect: turn.dialect.id(),
+            model: self.model.clone(),
+            headers: Arc::clone(&turn.headers),
+            caller: Arc::clone(&turn.caller),
+            session: turn.session.clone(),
         }
     }
 

@@ -43,6 +43,9 @@ pub trait Relay: Send + Sync {
     /// The dialect.
     fn dialect(&self) -> DialectId;
 
+    /// True if it is known what this model accepts. A request for another model is then rewritten for it.
+    fn knows(&self, model: &ModelName) -> bool;
+
     /// Sends the client's body to the host, as [`Backend::start`] sends a parsed request.
     fn relay(&self, turn: RelayTurn) -> BoxFuture<'static, Result<Answer, TurnError>>;
 
@@ -97,6 +100,8 @@ pub struct Turn {
     pub id: Uuid,
     /// What is asked.
     pub request: Arc<TurnRequest>,
+    /// The client's own body, if it speaks the host's dialect and nothing between them reads the reply.
+    pub body: Option<Bytes>,
     /// The dialect the client asked in.
     pub dialect: DialectId,
     /// The model's name at the back end, if it differs from the client's.

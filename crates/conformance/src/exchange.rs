@@ -9,7 +9,7 @@ use toolgate_model::{Delivery, Reply, TurnError, TurnRequest, reply};
 
 use crate::equivalence::{Side, difference};
 use crate::{context, crossing, streams};
-use toolgate_dialect::host::HostProfile;
+use toolgate_dialect::RequestForm;
 use toolgate_dialect::registry::{self, Dialect};
 
 /// One recorded exchange with a host.
@@ -65,7 +65,7 @@ fn examine_request(dialect: &Dialect, body: &RawValue, faults: &mut Verdict) -> 
         }
         Err(error) => faults.push(format!("peeking at the request failed: {error}")),
     }
-    match dialect.upstream.write_request(&read.value, &HostProfile::of_dialect(dialect.upstream.id())) {
+    match dialect.upstream.write_request(&read.value, RequestForm::AsRead) {
         Ok(written) => {
             let found = compare(dialect, Side::Request, body.get().as_bytes(), &written.body);
             faults.extend(found.map(|found| format!("request differs: {found}")));

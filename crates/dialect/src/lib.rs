@@ -44,7 +44,7 @@ mod translation;
 
 pub use peek::Peek;
 pub use traits::{
-    ClientDialect, Meter, MeterReading, NameMap, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
-    WrittenRequest,
+    ClientDialect, Meter, MeterReading, NameMap, ReplyContext, ReplyReader, ReplyWriter, RequestForm,
+    UpstreamDialect, WrittenRequest,
 };
-pub use translation::{HostRequest, Translation};
+pub use translation::{Change, HostRequest, Translation};

@@ -60,11 +60,11 @@ pub trait UpstreamDialect: Send + Sync {
     /// The path after the base URL: `/messages`.
     fn path(&self) -> &'static str;
 
-    /// Writes a request body. A request of another dialect was fitted to the profile before.
+    /// Writes a request body.
     fn write_request(
         &self,
         request: &TurnRequest,
-        profile: &HostProfile,
+        form: RequestForm<'_>,
     ) -> Result<WrittenRequest, TurnError>;
 
     /// Reads a whole reply.
@@ -150,6 +150,17 @@ pub struct ReplyContext {
     pub fallback_id: String,
     /// The estimated input tokens, for dialects that report usage before the host does (T18).
     pub estimated_input: u64,
+}
+
+/// The form in which a request is written.
+#[derive(Clone, Copy, Debug)]
+pub enum RequestForm<'p> {
+    /// As its client wrote it, in the client's own dialect.
+    AsRead,
+    /// As this host accepts it, in the client's own dialect: the client wrote it for another model.
+    Refitted(&'p HostProfile),
+    /// As this host accepts it, from another dialect.
+    Fitted(&'p HostProfile),
 }
 
 /// A request for a host.

@@ -7,8 +7,9 @@ use toolgate_model::{
 };
 
 use crate::frame::SseFrame;
-use crate::host::{HostProfile, fit};
-use crate::{NameMap, ReplyReader, UpstreamDialect};
+use crate::host::HostProfile;
+use crate::host::fit::{self, Client};
+use crate::{NameMap, ReplyReader, RequestForm, UpstreamDialect};
 
 /// The translation of one turn.
 #[derive(Clone)]
@@ -28,6 +29,17 @@ pub struct HostRequest {
     pub body: Vec<u8>,
     /// What the host does not get.
     pub losses: Losses,
+    /// How much differs from what the client sent.
+    pub change: Change,
+}
+
+/// How much of a request changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// At most the model's name.
+    OnlyTheModel,
+    /// Anything.
+    Any,
 }
 
 impl Translation {
@@ -46,10 +58,20 @@ impl Translation {
     ) -> Result<HostRequest, TurnError> {
         let mut losses = Losses::default();
         let mut fitted = TurnRequest { model: model.clone(), ..request.clone() };
-        if client != self.host.id() {
-            fit::fit(&mut fitted, profile, self.host.id(), &mut losses);
-        }
-        let written = self.host.write_request(&fitted, profile)?;
+        let id = self.host.id();
+        let (written, change) = if client != id {
+            fit::fit(&mut fitted, profile, id, Client::OtherDialect, &mut losses);
+            (self.host.write_request(&fitted, RequestForm::Fitted(profile))?, Change::Any)
+        } else if *model == request.model {
+            // A client that names the host's own model knows what it accepts.
+            (self.host.write_request(&fitted, RequestForm::AsRead)?, Change::OnlyTheModel)
+        } else {
+            let as_read = self.host.write_request(&fitted, RequestForm::AsRead)?;
+            fit::fit(&mut fitted, profile, id, Client::SameDialect, &mut losses);
+            let written = self.host.write_request(&fitted, RequestForm::Refitted(profile))?;
+            let is_same = written.body == as_read.body;
+            (written, if is_same { Change::OnlyTheModel } else { Change::Any })
+        };
         losses.append(written.losses);
         let custom_name = |tool: &Tool| match tool {
             Tool::Custom(tool) => Some(tool.name.clone()),
@@ -57,12 +79,17 @@ impl Translation {
         };
         self.custom = request.tools.iter().filter_map(custom_name).collect();
         self.names = written.names;
-        Ok(HostRequest { body: written.body, losses })
+        Ok(HostRequest { body: written.body, losses, change })
     }
 
     /// The tools whose names differ at the host (T24).
     pub fn names(&self) -> &NameMap {
         &self.names
+    }
+
+    /// True if the host's reply is already the client's: no tool was renamed or wrapped.
+    pub fn is_plain(&self) -> bool {
+        self.names.is_empty() && self.custom.is_empty()
     }
 
     /// A reader for the streamed reply.
@@ -80,7 +107,7 @@ impl Translation {
 
     /// Gives calls their client's form back, in events that were read elsewhere.
     pub fn restore(&mut self, events: &mut Vec<TurnEvent>) {
-        if self.names.is_empty() && self.custom.is_empty() {
+        if self.is_plain() {
             return;
         }
         for event in std::mem::take(events) {
@@ -147,7 +174,7 @@ impl ReplyReader for TranslatedReply {
 
 impl TranslatedReply {
     fn restore_from(&mut self, start: usize, out: &mut Vec<TurnEvent>) {
-        if self.translation.names.is_empty() && self.translation.custom.is_empty() {
+        if self.translation.is_plain() {
             return;
         }
         let mut new = out.split_off(start);
@@ -163,7 +190,7 @@ pub(crate) fn written(host: &'static dyn UpstreamDialect, request: &TurnRequest)
     let client = if request.extras.known_to(host.id()).is_some() { host.id() } else { OTHER };
     let profile = crate::host::HostFacts::at(host.id(), "host").profile(request.model.as_str());
     let mut translation = Translation::new(host);
-    let HostRequest { body, losses } =
+    let HostRequest { body, losses, change: _ } =
         translation.request(client, request, &request.model, &profile).expect("it can be written");
     crate::WrittenRequest { body, losses, names: translation.names }
 }

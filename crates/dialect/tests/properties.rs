@@ -8,6 +8,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use toolgate_conformance::explain::unexplained;
 use toolgate_conformance::{context, essence, streams};
+use toolgate_dialect::RequestForm;
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
 use toolgate_dialect::host::HostProfile;
 use toolgate_dialect::registry::ALL;
@@ -73,13 +74,14 @@ proptest! {
     #[test]
     fn a_written_request_round_trips(before in generate::request()) {
         for (name, dialect) in &ALL {
-            let first = dialect.upstream.write_request(&before, &HostProfile::of_dialect(dialect.upstream.id())).unwrap();
+            let profile = HostProfile::of_dialect(dialect.upstream.id());
+            let first = dialect.upstream.write_request(&before, RequestForm::Fitted(&profile)).unwrap();
             let read = dialect.client.read_request(&first.body);
             prop_assert!(read.is_ok(), "{name}: {:?}\n{}", read.err(), String::from_utf8_lossy(&first.body));
             let read = read.unwrap().value;
             let (sent, arrived) = (essence::of_request(&before), essence::of_written(&read, &first.names));
             prop_assert_eq!(unexplained(&sent, &arrived, &first.losses), None);
-            let again = dialect.upstream.write_request(&read, &HostProfile::of_dialect(dialect.upstream.id())).unwrap();
+            let again = dialect.upstream.write_request(&read, RequestForm::AsRead).unwrap();
             let (first, again) = (json(&first.body), json(&again.body));
             let id = dialect.client.id();
             let found = toolgate_conformance::equivalence::difference(

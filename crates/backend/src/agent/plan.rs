@@ -177,7 +177,7 @@ pub(super) fn write_messages(
     let part = TurnRequest { messages, ..TurnRequest::new(request.model.clone(), Vec::new()) };
     let part = TurnRequest { tools: request.tools.clone(), ..part };
     let dialect = messages_dialect()?;
-    let HostRequest { body, losses: _ } =
+    let HostRequest { body, .. } =
         Translation::new(dialect).request(client, &part, &part.model, &profile(dialect))?;
     let mut body: Value = serde_json::from_slice(&body).map_err(|error| write_failed().caused_by(error))?;
     Ok(serde_json::from_value(body["messages"].take()).unwrap_or_default())

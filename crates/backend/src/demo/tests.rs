@@ -37,6 +37,7 @@ fn reply(request: TurnRequest) -> Reply {
     let turn = Turn {
         id: Uuid::nil(),
         request: Arc::new(request),
+        body: None,
         dialect: DialectId { name: "test", provider: "test" },
         model: None,
         headers: Arc::default(),

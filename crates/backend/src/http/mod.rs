@@ -27,7 +27,7 @@ use serde::Deserialize;
 use tokio::time::timeout;
 use toolgate_dialect::UpstreamDialect;
 use toolgate_dialect::host::HostFacts;
-use toolgate_model::{Delivery, DialectId, ErrorKind, Translated, TurnError, TurnRequest};
+use toolgate_model::{Delivery, DialectId, ErrorKind, ModelName, Translated, TurnError, TurnRequest};
 
 use self::body::HostBody;
 use self::connect::Dialer;
@@ -148,6 +148,10 @@ impl Backend for Upstream {
 impl Relay for Upstream {
     fn dialect(&self) -> DialectId {
         self.inner.dialect.id()
+    }
+
+    fn knows(&self, model: &ModelName) -> bool {
+        self.inner.facts.knows(model.as_str())
     }
 
     fn relay(&self, turn: RelayTurn) -> BoxFuture<'static, Result<Answer, TurnError>> {

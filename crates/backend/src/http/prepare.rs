@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use toolgate_dialect::host::HostFacts;
-use toolgate_dialect::{HostRequest, Translation, UpstreamDialect};
+use toolgate_dialect::{Change, HostRequest, Translation, UpstreamDialect};
 use toolgate_model::{Delivery, Losses, TurnError};
 use uuid::Uuid;
 
@@ -68,7 +68,8 @@ pub(super) fn relayed(
     Ok(Prepared { id, delivery, body, losses, reply, translation, headers: Some(headers) })
 }
 
-/// The request written in the host's dialect.
+/// The request written for the host. A client that speaks the host's dialect gets the host's bytes, and the host gets
+/// the client's unless they had to change.
 pub(super) fn translated(
     dialect: &'static dyn UpstreamDialect,
     facts: &HostFacts,
@@ -77,15 +78,13 @@ pub(super) fn translated(
     let model = turn.model.as_ref().unwrap_or(&turn.request.model);
     let mut translation = Translation::new(dialect);
     let profile = facts.profile(model.as_str());
-    let HostRequest { body, losses } = translation.request(turn.dialect, &turn.request, model, &profile)?;
+    let HostRequest { body, losses, change } =
+        translation.request(turn.dialect, &turn.request, model, &profile)?;
+    let own = turn.body.as_ref().filter(|_| change == Change::OnlyTheModel);
+    let body = own.and_then(|own| replace_model(own, model.as_str())).unwrap_or_else(|| Bytes::from(body));
+    let is_relayed = turn.body.is_some() && translation.is_plain() && facts.replies_are_standard();
+    let reply = if is_relayed { ReplyMode::Relay } else { ReplyMode::Translate };
     let headers = (turn.dialect == dialect.id()).then(|| Arc::clone(&turn.headers));
-    Ok(Prepared {
-        id: turn.id,
-        delivery: turn.request.delivery,
-        body: Bytes::from(body),
-        losses,
-        reply: ReplyMode::Translate,
-        translation,
-        headers,
-    })
+    let (id, delivery) = (turn.id, turn.request.delivery);
+    Ok(Prepared { id, delivery, body, losses, reply, translation, headers })
 }

@@ -42,7 +42,7 @@ impl Backend for Prompted {
         }
         let prepared = prepare(&turn.request, &self.options, &self.secret.0);
         let PreparedRequest { request, plan } = prepared.value;
-        let turn = Turn { request: Arc::new(request), ..turn };
+        let turn = Turn { request: Arc::new(request), body: None, ..turn };
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
             let answer = inner.start(turn.clone()).await?;

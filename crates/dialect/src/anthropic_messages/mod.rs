@@ -31,11 +31,10 @@ mod tests;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
-use crate::host::HostProfile;
 use crate::peek::peek;
 use crate::{
-    ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
-    WrittenRequest, error_extras,
+    ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, RequestForm,
+    UpstreamDialect, WrittenRequest, error_extras,
 };
 
 pub use count::{read_count_request, write_count};
@@ -104,9 +103,9 @@ impl UpstreamDialect for AnthropicMessages {
     fn write_request(
         &self,
         request: &TurnRequest,
-        profile: &HostProfile,
+        form: RequestForm<'_>,
     ) -> Result<WrittenRequest, TurnError> {
-        request_write::write(request, profile)
+        request_write::write(request, form)
     }
 
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {

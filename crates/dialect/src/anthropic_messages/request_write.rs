@@ -16,7 +16,7 @@ use super::wire::BlockOut;
 use crate::host::HostProfile;
 use crate::host::fit::DEFAULT_MAX_OUTPUT;
 use crate::names::host_names;
-use crate::{NameMap, WrittenRequest};
+use crate::{NameMap, RequestForm, WrittenRequest};
 
 /// How many blocks may carry a cache mark (T36).
 const MAX_CACHE_MARKS: usize = 4;
@@ -94,7 +94,12 @@ enum ToolOut<'a> {
 }
 
 /// Writes the body of a request to `/messages`.
-pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<WrittenRequest, TurnError> {
+pub(super) fn write(request: &TurnRequest, form: RequestForm<'_>) -> Result<WrittenRequest, TurnError> {
+    let own = HostProfile::of_dialect(ID);
+    let profile = match form {
+        RequestForm::AsRead => &own,
+        RequestForm::Refitted(profile) | RequestForm::Fitted(profile) => profile,
+    };
     let mut losses = Losses::default();
     let request = &*pairing::repaired(request, &mut losses);
     let names = host_names(request, profile);

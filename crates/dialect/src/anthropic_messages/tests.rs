@@ -14,8 +14,7 @@ use toolgate_model::{Losses, Message, Reply, TurnError, TurnEvent, TurnRequest};
 
 use super::DIALECT;
 use crate::frame::{MAX_FRAME_BYTES, SseDecoder, write_event};
-use crate::host::HostProfile;
-use crate::{ClientDialect, ReplyContext, UpstreamDialect};
+use crate::{ClientDialect, ReplyContext, RequestForm, UpstreamDialect};
 
 fn read(request: &Value) -> TurnRequest {
     DIALECT.read_request(request.to_string().as_bytes()).unwrap().value
@@ -27,8 +26,7 @@ fn refusal(request: &Value) -> TurnError {
 
 /// The body for a request of this dialect, and where something was lost.
 fn write_back(request: &TurnRequest) -> (Value, Vec<String>) {
-    let profile = HostProfile::of_dialect(super::ID);
-    let written = DIALECT.write_request(request, &profile).unwrap();
+    let written = DIALECT.write_request(request, RequestForm::AsRead).unwrap();
     (serde_json::from_slice(&written.body).unwrap(), places(&written.losses))
 }
 

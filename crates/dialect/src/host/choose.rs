@@ -95,6 +95,11 @@ impl HostFacts {
         best(FAMILIES.iter().flat_map(|family| family.names.iter().map(move |row| (*row, *row))), &name)
     }
 
+    /// True if there are facts about this host or this model.
+    pub fn knows(&self, model: &str) -> bool {
+        self.host.is_some() || self.family(model).is_some() || self.overrides != Facts::NONE
+    }
+
     /// Whether its replies have the form that clients of its dialect expect.
     pub fn replies_are_standard(&self) -> bool {
         self.overrides.relayed_replies.or(self.row().and_then(|row| row.relayed_replies)).unwrap_or(true)

@@ -40,11 +40,10 @@ pub use stream_write::ChatWriter;
 
 use toolgate_model::{DialectId, Losses, Reply, Translated, TurnError, TurnRequest, pairing};
 
-use crate::host::HostProfile;
 use crate::peek::peek;
 use crate::{
-    ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, UpstreamDialect,
-    WrittenRequest, error_extras,
+    ClientDialect, Meter, MeterReading, Peek, ReplyContext, ReplyReader, ReplyWriter, RequestForm,
+    UpstreamDialect, WrittenRequest, error_extras,
 };
 
 /// The dialect's name.
@@ -112,9 +111,9 @@ impl UpstreamDialect for OpenAiChat {
     fn write_request(
         &self,
         request: &TurnRequest,
-        profile: &HostProfile,
+        form: RequestForm<'_>,
     ) -> Result<WrittenRequest, TurnError> {
-        request_write::write(request, profile)
+        request_write::write(request, form)
     }
 
     fn read_reply(&self, body: &[u8]) -> Result<Translated<Reply>, TurnError> {

@@ -12,10 +12,10 @@ use super::extras::{take_object, write_nested};
 use super::request_write_messages::{self, MessageOut};
 use super::request_write_tools::{self, ChoiceOut, FunctionOut, ToolOut};
 use super::{ID, Origin, marks};
-use crate::WrittenRequest;
 use crate::host::{CallIds, HostProfile, LimitField, ReasoningSwitch};
 use crate::names::{accepted_ids, host_names};
 use crate::openai_shared::OpenAiFields;
+use crate::{RequestForm, WrittenRequest};
 
 #[derive(Serialize)]
 struct RequestOut<'a> {
@@ -130,16 +130,21 @@ struct ThinkingObject<'a> {
 }
 
 /// Writes a request body.
-pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<WrittenRequest, TurnError> {
+pub(super) fn write(request: &TurnRequest, form: RequestForm<'_>) -> Result<WrittenRequest, TurnError> {
+    let own = HostProfile::of_dialect(ID);
+    let (profile, origin) = match form {
+        RequestForm::AsRead => (&own, Origin::Native),
+        // Hosts of this dialect differ so much that even a request of this dialect is written anew.
+        RequestForm::Refitted(profile) | RequestForm::Fitted(profile) => (profile, Origin::Foreign),
+    };
     let mut losses = Losses::default();
     let request = &*pairing::repaired(request, &mut losses); // T25
     let names = host_names(request, profile);
-    let origin = Origin::of(&request.extras);
     let id_rule = if origin == Origin::Native { CallIds::Any } else { profile.call_ids };
     let ids = pairing::host_ids(&request.messages, accepted_ids(id_rule));
     let is_legacy = request.extras.is_marked(ID, marks::LEGACY) && all_functions(&request.tools);
     let mut extra = request.extras.write(ID, "", &mut losses);
-    let messages = request_write_messages::write(request, &ids, &names, profile, &mut losses);
+    let messages = request_write_messages::write(request, &ids, &names, form, &mut losses);
     let (stream, stream_options) =
         write_delivery(request.delivery, origin, profile, take_object(&mut extra, "stream_options"));
     let (max_tokens, max_completion_tokens) = write_limit(request, origin, profile);

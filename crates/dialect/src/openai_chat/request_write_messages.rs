@@ -13,8 +13,7 @@ use super::content_write::{self, ContentOut, PartOut};
 use super::content_write_assistant::{self as assistant, AssistantOut, CallForm, PARAGRAPH, WriteContext};
 use super::content_write_reasoning::MessageReader;
 use super::{ID, Origin, marks};
-use crate::NameMap;
-use crate::host::HostProfile;
+use crate::{NameMap, RequestForm};
 
 /// A message to write.
 #[derive(Serialize)]
@@ -48,15 +47,20 @@ pub(super) fn write<'a>(
     request: &'a TurnRequest,
     ids: &'a HostIds,
     names: &'a NameMap,
-    profile: &'a HostProfile,
+    form: RequestForm<'a>,
     losses: &mut Losses,
 ) -> Vec<MessageOut<'a>> {
-    let origin = Origin::of(&request.extras);
+    let (origin, reader) = match form {
+        RequestForm::AsRead => (Origin::Native, MessageReader::Client),
+        RequestForm::Refitted(profile) | RequestForm::Fitted(profile) => {
+            (Origin::Foreign, MessageReader::Host(profile))
+        }
+    };
     let mut writer = Writer {
         messages: &request.messages,
         ids,
         names,
-        profile,
+        reader,
         origin,
         out: Vec::new(),
         called: HashMap::new(),
@@ -67,7 +71,7 @@ pub(super) fn write<'a>(
     for (index, message) in request.messages.iter().enumerate() {
         writer.message(index, message);
     }
-    if origin == Origin::Foreign && !profile.user_after_tool {
+    if matches!(reader, MessageReader::Host(profile) if !profile.user_after_tool) {
         bridge_results(&mut writer.out);
     }
     writer.out
@@ -93,7 +97,7 @@ struct Writer<'a, 'l> {
     messages: &'a [Message],
     ids: &'a HostIds,
     names: &'a NameMap,
-    profile: &'a HostProfile,
+    reader: MessageReader<'a>,
     origin: Origin,
     out: Vec<MessageOut<'a>>,
     /// The tools called so far, by call id: a legacy result names its tool.
@@ -144,13 +148,9 @@ impl<'a> Writer<'a, '_> {
             }
             Message::Assistant(message) => {
                 let (names, ids) = (self.names, self.ids);
-                let reader = match self.origin {
-                    Origin::Native => MessageReader::Client,
-                    Origin::Foreign => MessageReader::Host(self.profile),
-                };
                 let context = WriteContext {
                     origin: self.origin,
-                    reader,
+                    reader: self.reader,
                     names,
                     calls: CallForm::Tools,
                     place: "messages[]",

@@ -15,7 +15,7 @@ use super::request_read::INCLUDE_LOGPROBS;
 use crate::host::{HostProfile, Reasons};
 use crate::names::host_names;
 use crate::openai_shared::{ALLOWED_TOOLS, OpenAiFields, allowed_mode};
-use crate::{NameMap, WrittenRequest};
+use crate::{NameMap, RequestForm, WrittenRequest};
 
 /// The call ids that the API accepts (T23).
 pub(super) const CALL_IDS: AcceptedId = |id| shortened(id, 64, |_| true);
@@ -39,9 +39,14 @@ impl Origin {
 }
 
 /// Writes a request body.
-pub(super) fn write(request: &TurnRequest, profile: &HostProfile) -> Result<WrittenRequest, TurnError> {
+pub(super) fn write(request: &TurnRequest, form: RequestForm<'_>) -> Result<WrittenRequest, TurnError> {
     let mut losses = Losses::default();
-    let origin = Origin::of(request);
+    let own = HostProfile::of_dialect(ID);
+    let (profile, origin) = match form {
+        RequestForm::AsRead => (&own, Origin::Native),
+        RequestForm::Refitted(profile) => (profile, Origin::Native),
+        RequestForm::Fitted(profile) => (profile, Origin::Foreign),
+    };
     let names = host_names(request, profile);
     let ids = host_ids(&request.messages, CALL_IDS);
     let mut extra = request.extras.write(ID, "", &mut losses);
@@ -374,7 +379,9 @@ fn include(request: &TurnRequest, origin: Origin, profile: &HostProfile, own: Op
         Some(Value::Array(own)) => own,
         Some(_) | None => Vec::new(),
     };
-    if origin == Origin::Foreign && reasons {
+    if profile.reasons == Reasons::Never {
+        include.retain(|what| what != INCLUDE_SEAL);
+    } else if origin == Origin::Foreign && reasons {
         include.push(Value::from(INCLUDE_SEAL));
     }
     if request.openai.logprobs == Some(true) {

@@ -1,13 +1,19 @@
 //! The tool choice.
 
-use toolgate_model::{Choice, Losses, Parallel, Tool, ToolName, TurnRequest};
+use toolgate_model::{Choice, DialectId, Losses, Parallel, Tool, ToolName, TurnRequest};
 
 use super::super::{ForcedCalls, HostProfile};
 use super::reasoning::Activity;
 
 /// Fits the choice to the tools that are left and to the choices that the host knows.
-pub(super) fn fit(request: &mut TurnRequest, profile: &HostProfile, activity: Activity, losses: &mut Losses) {
-    drop_impossible(request, losses);
+pub(super) fn fit(
+    request: &mut TurnRequest,
+    profile: &HostProfile,
+    dialect: DialectId,
+    activity: Activity,
+    losses: &mut Losses,
+) {
+    drop_impossible(request, dialect, losses);
     if let Some(forced) = request.tool_choice.choice.clone().filter(is_forced) {
         request.tool_choice.choice = Some(forced_call(forced, request, profile, activity, losses));
     }
@@ -25,14 +31,18 @@ fn is_forced(choice: &Choice) -> bool {
 }
 
 /// A choice of a tool that is not offered, or of a form that the host does not know, leaves the choice to the model.
-fn drop_impossible(request: &mut TurnRequest, losses: &mut Losses) {
+fn drop_impossible(request: &mut TurnRequest, dialect: DialectId, losses: &mut Losses) {
     let reason = match &request.tool_choice.choice {
         Some(Choice::Named(name, _)) if !is_offered(&request.tools, name) => {
             format!("the tool `{name}` cannot be offered to this host")
         }
         Some(Choice::Any) if request.tools.is_empty() => "the host knows none of the tools".to_owned(),
-        Some(Choice::Provider(opaque)) => format!("the host does not know the form `{}`", opaque.kind),
-        Some(Choice::Auto | Choice::Any | Choice::None | Choice::Named(..)) | None => return,
+        Some(Choice::Provider(opaque)) if opaque.dialect != dialect => {
+            format!("the host does not know the form `{}`", opaque.kind)
+        }
+        Some(Choice::Auto | Choice::Any | Choice::None | Choice::Named(..) | Choice::Provider(_)) | None => {
+            return;
+        }
     };
     losses.add("tool_choice", reason);
     request.tool_choice.choice = None;

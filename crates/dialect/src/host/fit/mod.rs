@@ -17,9 +17,24 @@ pub(crate) use self::custom_tools::unwrapped;
 pub(crate) use self::reasoning::DEFAULT_MAX_OUTPUT;
 use super::HostProfile;
 
+/// Whether the client speaks the host's dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// It does, but it wrote the request for another model.
+    SameDialect,
+    /// It does not.
+    OtherDialect,
+}
+
 /// Fits the request to the profile of a host that speaks `dialect`.
-pub(crate) fn fit(request: &mut TurnRequest, profile: &HostProfile, dialect: DialectId, losses: &mut Losses) {
-    if pairing::check(&request.messages).is_err() {
+pub(crate) fn fit(
+    request: &mut TurnRequest,
+    profile: &HostProfile,
+    dialect: DialectId,
+    client: Client,
+    losses: &mut Losses,
+) {
+    if client == Client::OtherDialect && pairing::check(&request.messages).is_err() {
         pairing::repair(&mut request.messages, losses);
     }
     offer_known_tools(request, dialect, losses);
@@ -27,11 +42,11 @@ pub(crate) fn fit(request: &mut TurnRequest, profile: &HostProfile, dialect: Dia
         custom_tools::wrap(request, losses);
     }
     for tool in &mut request.tools {
-        schema::fit_tool(tool, profile, dialect, losses);
+        schema::fit_tool(tool, profile, dialect, client, losses);
     }
     request.max_output = request.max_output.map(|limit| limit_within(limit, profile, losses));
-    let activity = reasoning::fit(request, profile, dialect, losses);
-    choice::fit(request, profile, activity, losses);
+    let activity = reasoning::fit(request, profile, dialect, client, losses);
+    choice::fit(request, profile, dialect, activity, losses);
     sampling::fit(&mut request.sampling, profile, activity, losses);
     format::fit(request, profile, dialect, losses);
     parts::fit(request, profile, losses);

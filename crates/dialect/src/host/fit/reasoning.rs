@@ -1,10 +1,13 @@
 //! How much a model reasons, in the terms of its host.
 
-use toolgate_model::{Block, Delivery, DialectId, Losses, Message, ReasoningRequest, Tool, TurnRequest};
+use toolgate_model::{
+    Block, Delivery, DialectId, Extras, Losses, Message, ReasoningRequest, Tool, TurnRequest,
+};
 
 use super::super::facts::Fact as _;
 use super::super::{Effort, HostProfile, ReasoningSwitch, Reasons, ThinkingMode};
-use crate::{anthropic_messages, openai_chat};
+use super::Client;
+use crate::{anthropic_messages, openai_chat, openai_responses};
 
 /// Whether the model will reason: other settings depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +43,11 @@ pub(super) fn fit(
     request: &mut TurnRequest,
     profile: &HostProfile,
     dialect: DialectId,
+    client: Client,
     losses: &mut Losses,
 ) -> Activity {
     let asked = request.reasoning.take().unwrap_or_default();
-    let _lost = asked.extras.write(dialect, "reasoning", losses);
+    let own_fields = asked.extras.write(dialect, "reasoning", losses);
     let mut wanted = wanted(&asked);
     if profile.reasons == Reasons::Never {
         if matches!(wanted, Wanted::On { .. }) {
@@ -57,7 +61,7 @@ pub(super) fn fit(
     }
     let fitted = match profile.reasoning_switch {
         ReasoningSwitch::Claude if dialect == anthropic_messages::ID => {
-            return claude(request, &asked, wanted, profile, losses);
+            return Claude { profile, client }.fit(request, &asked, wanted, losses);
         }
         ReasoningSwitch::None | ReasoningSwitch::Claude => {
             if wanted != Wanted::Default {
@@ -74,10 +78,17 @@ pub(super) fn fit(
         ReasoningSwitch::EnableThinking => enabled(request.delivery, wanted, profile, losses),
     };
     let activity = activity(&fitted, profile);
-    let summary = (activity != Activity::Idle && wanted != Wanted::Default)
-        .then(|| asked.summary.unwrap_or_else(|| "auto".to_owned()));
-    request.reasoning =
-        (fitted != ReasoningRequest::default()).then_some(ReasoningRequest { summary, ..fitted });
+    let summary = match client {
+        _ if activity == Activity::Idle || wanted == Wanted::Default => None,
+        Client::SameDialect => asked.summary,
+        // Clients of other dialects that enable reasoning expect its text.
+        Client::OtherDialect => asked.summary.or_else(|| Some("auto".to_owned())),
+    };
+    let mut fitted = ReasoningRequest { summary, ..fitted };
+    if dialect == openai_responses::ID {
+        fitted.extras = Extras::of(dialect, own_fields);
+    }
+    request.reasoning = (fitted != ReasoningRequest::default()).then_some(fitted);
     activity
 }
 
@@ -214,53 +225,65 @@ fn require_limit(request: &mut TurnRequest, profile: &HostProfile, dialect: Dial
 }
 
 /// Claude's `thinking` and effort.
-fn claude(
-    request: &mut TurnRequest,
-    asked: &ReasoningRequest,
-    wanted: Wanted,
-    profile: &HostProfile,
-    losses: &mut Losses,
-) -> Activity {
-    let has = |mode| profile.thinking_modes.contains(mode);
-    let mode = |mode: ThinkingMode| Some(mode.name().to_owned());
-    let mut budget = None;
-    let fitted = match wanted {
-        Wanted::Default => ReasoningRequest::default(),
-        Wanted::Off if profile.reasons == Reasons::IfAsked => ReasoningRequest::default(),
-        Wanted::Off if has(ThinkingMode::Disabled) => {
-            ReasoningRequest { mode: mode(ThinkingMode::Disabled), ..ReasoningRequest::default() }
-        }
-        Wanted::Off => {
-            ReasoningRequest { effort: effort(wanted, profile, losses), ..ReasoningRequest::default() }
-        }
-        Wanted::On { budget, .. }
-            if has(ThinkingMode::Adaptive) && (budget.is_none() || !has(ThinkingMode::Enabled)) =>
-        {
-            let effort =
-                if profile.efforts.is_empty() { None } else { effort_if_asked(wanted, profile, losses) };
-            let summary = profile.thinking_display.then(|| asked.summary.clone().unwrap_or_default());
-            ReasoningRequest {
-                mode: mode(ThinkingMode::Adaptive),
-                effort,
-                summary,
-                ..ReasoningRequest::default()
+struct Claude<'p> {
+    profile: &'p HostProfile,
+    client: Client,
+}
+
+impl Claude<'_> {
+    fn fit(
+        &self,
+        request: &mut TurnRequest,
+        asked: &ReasoningRequest,
+        wanted: Wanted,
+        losses: &mut Losses,
+    ) -> Activity {
+        let Self { profile, client } = *self;
+        let has = |mode| profile.thinking_modes.contains(mode);
+        let mode = |mode: ThinkingMode| Some(mode.name().to_owned());
+        let mut budget = None;
+        let fitted = match wanted {
+            Wanted::Default => ReasoningRequest::default(),
+            Wanted::Off if profile.reasons == Reasons::IfAsked => ReasoningRequest::default(),
+            Wanted::Off if has(ThinkingMode::Disabled) => {
+                ReasoningRequest { mode: mode(ThinkingMode::Disabled), ..ReasoningRequest::default() }
             }
+            Wanted::Off => {
+                ReasoningRequest { effort: effort(wanted, profile, losses), ..ReasoningRequest::default() }
+            }
+            Wanted::On { budget, .. }
+                if has(ThinkingMode::Adaptive) && (budget.is_none() || !has(ThinkingMode::Enabled)) =>
+            {
+                let effort =
+                    if profile.efforts.is_empty() { None } else { effort_if_asked(wanted, profile, losses) };
+                let shows_nothing = profile.thinking_display && client == Client::OtherDialect;
+                let summary = shows_nothing.then(|| asked.summary.clone().unwrap_or_default());
+                ReasoningRequest {
+                    mode: mode(ThinkingMode::Adaptive),
+                    effort,
+                    summary,
+                    ..ReasoningRequest::default()
+                }
+            }
+            Wanted::On { effort, budget: asked } => {
+                budget = budget_within(request, effort, asked, profile, losses);
+                let mode = budget.and_then(|_| mode(ThinkingMode::Enabled));
+                ReasoningRequest { mode, budget, ..ReasoningRequest::default() }
+            }
+        };
+        if let (Some(budget), None) = (budget, request.max_output) {
+            // The client set no limit, so the budget is added to the default limit.
+            let limit = DEFAULT_MAX_OUTPUT.saturating_add(budget);
+            request.max_output = Some(limit.min(profile.max_output));
         }
-        Wanted::On { effort, budget: asked } => {
-            budget = budget_within(request, effort, asked, profile, losses);
-            let mode = budget.and_then(|_| mode(ThinkingMode::Enabled));
-            ReasoningRequest { mode, budget, ..ReasoningRequest::default() }
+        require_limit(request, profile, anthropic_messages::ID);
+        let activity = if budget.is_some() { Activity::Budgeted } else { activity(&fitted, profile) };
+        request.reasoning = (fitted != ReasoningRequest::default()).then_some(fitted);
+        if let Some(reasoning) = request.reasoning.as_mut().filter(|_| client == Client::SameDialect) {
+            reasoning.extras = asked.extras.clone();
         }
-    };
-    if let (Some(budget), None) = (budget, request.max_output) {
-        // The client set no limit, so the budget is added to the default limit.
-        let limit = DEFAULT_MAX_OUTPUT.saturating_add(budget);
-        request.max_output = Some(limit.min(profile.max_output));
+        activity
     }
-    require_limit(request, profile, anthropic_messages::ID);
-    let activity = if budget.is_some() { Activity::Budgeted } else { activity(&fitted, profile) };
-    request.reasoning = (fitted != ReasoningRequest::default()).then_some(fitted);
-    activity
 }
 
 /// Adaptive thinking decides itself if the client named no amount.

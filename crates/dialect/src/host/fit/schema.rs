@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use toolgate_model::{DialectId, Fields, FunctionTool, JsonText, Losses, SchemaFormat, Tool};
 
 use super::super::{HostProfile, SchemaPart};
+use super::Client;
 use crate::{anthropic_messages, tool_schema};
 
 /// Limits that Claude refuses in strict schemas. They go into the description.
@@ -24,15 +25,25 @@ const REFUSED_BY_CLAUDE: [&str; 10] = [
 const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
 /// Fits the schema of a tool (T24).
-pub(super) fn fit_tool(tool: &mut Tool, profile: &HostProfile, dialect: DialectId, losses: &mut Losses) {
+pub(super) fn fit_tool(
+    tool: &mut Tool,
+    profile: &HostProfile,
+    dialect: DialectId,
+    client: Client,
+    losses: &mut Losses,
+) {
     let Tool::Function(tool) = tool else { return };
-    let schema = tool_schema::for_host(tool.name.as_str(), tool.schema.as_ref(), losses);
+    let schema = match (client, &tool.schema) {
+        (Client::SameDialect, Some(schema)) => schema.clone(),
+        (Client::SameDialect, None) => return,
+        (Client::OtherDialect, schema) => tool_schema::for_host(tool.name.as_str(), schema.as_ref(), losses),
+    };
     if !profile.strict_tools && tool.strict.take() == Some(true) {
         losses.add(format!("tools[{}].strict", tool.name), "the host does not guarantee it");
     }
     let mut value = schema.to_value();
     let before = value.clone();
-    if dialect != anthropic_messages::ID {
+    if client == Client::OtherDialect && dialect != anthropic_messages::ID {
         add_missing_properties(&mut value);
     }
     each_schema(&mut value, &mut |fields| {
@@ -233,7 +244,7 @@ mod tests {
             strict,
             extras: Extras::NONE,
         });
-        fit_tool(&mut tool, &profile, dialect, &mut losses);
+        fit_tool(&mut tool, &profile, dialect, Client::OtherDialect, &mut losses);
         let Tool::Function(tool) = tool else { unreachable!("it was a function") };
         (tool.schema.expect("a schema").to_value(), tool.strict, losses.iter().count())
     }
