@@ -1,8 +1,11 @@
-//! Parts of a request that both of OpenAI's dialects have.
+//! Parts of requests and replies that both of OpenAI's dialects have.
 
 use serde::Serialize;
 use serde_json::Value;
-use toolgate_model::{AllowedTool, CallKind, Choice, DialectId, Fields, Opaque, OpenAiOptions, ToolChoice};
+use toolgate_model::{
+    AllowedTool, CallKind, Choice, Citation, DialectId, Extras, Fields, Notes, Opaque, OpenAiOptions,
+    ToolChoice,
+};
 
 /// The fields that both dialects spell alike, for writing.
 #[derive(Serialize)]
@@ -76,4 +79,51 @@ pub(crate) fn allowed_mode(choice: Option<&Choice>) -> &'static str {
         Some(Choice::Any | Choice::Named(..)) => "required",
         Some(Choice::Auto | Choice::None | Choice::Provider(_)) | None => "auto",
     }
+}
+
+/// The type of an annotation that names a web page.
+pub(crate) const URL_CITATION: &str = "url_citation";
+
+/// Adds the notes on a text to its extras.
+pub(crate) fn with_notes(
+    extras: Extras,
+    dialect: DialectId,
+    annotations: Option<&Value>,
+    logprobs: Option<&Value>,
+) -> Extras {
+    let annotations = annotations.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let citations: Vec<Citation> = annotations.iter().filter_map(read_citation).collect();
+    let logprobs = logprobs.and_then(Value::as_array).cloned().unwrap_or_default();
+    // Annotations of other types are not repeated by notes.
+    let all_noted = !citations.is_empty() && citations.len() == annotations.len();
+    let noted: &[&str] = match (all_noted, logprobs.is_empty()) {
+        (true, true) => &["annotations"],
+        (true, false) => &["annotations", "logprobs"],
+        (false, true) => &[],
+        (false, false) => &["logprobs"],
+    };
+    extras.with_notes(dialect, Notes { citations, logprobs }, noted)
+}
+
+/// Reads an annotation; its fields may be in an object inside.
+fn read_citation(annotation: &Value) -> Option<Citation> {
+    let fields = annotation.get(URL_CITATION).unwrap_or(annotation);
+    let is_page = annotation.get("type")? == URL_CITATION;
+    Some(Citation {
+        url: fields.get("url")?.as_str().filter(|_| is_page)?.to_owned(),
+        title: fields.get("title").and_then(Value::as_str).map(str::to_owned),
+        start: fields.get("start_index")?.as_u64()?,
+        end: fields.get("end_index")?.as_u64()?,
+    })
+}
+
+/// The fields of a citation, without its type.
+pub(crate) fn citation_fields(citation: &Citation) -> Fields {
+    let Citation { url, title, start, end } = citation;
+    Fields::from_iter([
+        ("start_index".to_owned(), Value::from(*start)),
+        ("end_index".to_owned(), Value::from(*end)),
+        ("title".to_owned(), Value::from(title.as_deref().unwrap_or_default())),
+        ("url".to_owned(), Value::from(url.as_str())),
+    ])
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::loss::Losses;
+use crate::notes::Notes;
 
 /// Fields of a JSON object, in their order.
 pub type Fields = Map<String, Value>;
@@ -41,6 +42,14 @@ struct Owned {
     fields: Fields,
     marks: Vec<&'static str>,
     envelope: Envelope,
+    noted: Option<Noted>,
+}
+
+/// The notes on a text, and the names of the fields that say the same.
+#[derive(Clone)]
+struct Noted {
+    notes: Notes,
+    fields: &'static [&'static str],
 }
 
 /// Which fields belong to the envelope around the content. Other dialects have their own envelope, so dropping these
@@ -62,12 +71,12 @@ impl Envelope {
 
 impl Owned {
     fn new(dialect: DialectId, fields: Fields) -> Self {
-        Self { dialect, fields, marks: Vec::new(), envelope: Envelope::Fields(&[]) }
+        Self { dialect, fields, marks: Vec::new(), envelope: Envelope::Fields(&[]), noted: None }
     }
 }
 
 impl PartialEq for Owned {
-    /// The envelope affects loss reports only, so it does not count.
+    /// The envelope affects loss reports only, and notes repeat what fields say, so they do not count.
     fn eq(&self, other: &Self) -> bool {
         (self.dialect, &self.fields, &self.marks) == (other.dialect, &other.fields, &other.marks)
     }
@@ -110,6 +119,28 @@ impl Extras {
             owned.envelope = envelope;
         }
         self
+    }
+
+    /// Adds the notes on a text, which other dialects can write as well. They say the same as these fields of `dialect`.
+    #[must_use]
+    pub fn with_notes(self, dialect: DialectId, notes: Notes, fields: &'static [&'static str]) -> Self {
+        if notes.is_empty() {
+            return self;
+        }
+        let mut owned = self.0.unwrap_or_else(|| Box::new(Owned::new(dialect, Fields::new())));
+        owned.noted = Some(Noted { notes, fields });
+        Self(Some(owned))
+    }
+
+    /// The notes, unless `dialect` wrote them in its own fields.
+    pub fn notes_for(&self, dialect: DialectId) -> Option<&Notes> {
+        let owned = self.0.as_deref().filter(|owned| owned.dialect != dialect)?;
+        owned.noted.as_ref().map(|noted| &noted.notes)
+    }
+
+    fn noted_fields(&self) -> &'static [&'static str] {
+        let noted = self.0.as_deref().and_then(|owned| owned.noted.as_ref());
+        noted.map(|noted| noted.fields).unwrap_or_default()
     }
 
     /// True if no dialect attached anything.
@@ -164,18 +195,39 @@ impl Extras {
 
     /// The fields to write in `dialect`; fields of another dialect are reported as lost at `place`.
     pub fn write(&self, dialect: DialectId, place: &str, losses: &mut Losses) -> Fields {
-        let Some(owned) = &self.0 else { return Fields::new() };
-        if owned.dialect == dialect {
-            return owned.fields.clone();
+        let (fields, unwritten) = self.write_noted(dialect, place, losses);
+        if unwritten.is_some() {
+            for name in self.noted_fields() {
+                losses.unknown_to(dialect, path(place, name));
+            }
         }
-        let lost =
-            owned.fields.iter().filter(|(name, value)| !owned.envelope.contains(name) && !is_empty(value));
-        for (name, _) in lost {
-            losses
-                .unknown_to(dialect, if place.is_empty() { name.clone() } else { format!("{place}.{name}") });
-        }
-        Fields::new()
+        fields
     }
+
+    /// Like [`Extras::write`], for a dialect that can write notes: returns those of another dialect.
+    pub fn write_noted(
+        &self,
+        dialect: DialectId,
+        place: &str,
+        losses: &mut Losses,
+    ) -> (Fields, Option<&Notes>) {
+        let Some(owned) = &self.0 else { return (Fields::new(), None) };
+        if owned.dialect == dialect {
+            return (owned.fields.clone(), None);
+        }
+        let noted = self.noted_fields();
+        let is_lost = |name: &str, value: &Value| {
+            !owned.envelope.contains(name) && !noted.contains(&name) && !is_empty(value)
+        };
+        for (name, _) in owned.fields.iter().filter(|(name, value)| is_lost(name, value)) {
+            losses.unknown_to(dialect, path(place, name));
+        }
+        (Fields::new(), self.notes_for(dialect))
+    }
+}
+
+fn path(place: &str, name: &str) -> String {
+    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
 }
 
 /// True for a value that says nothing: dropping it is not a loss.
@@ -250,6 +302,27 @@ mod tests {
         check(&extras, &["item.id", "item.caller"]);
         check(&extras.clone().envelope_fields(&["id"]), &["item.caller"]);
         check(&extras.all_envelope_fields(), &[]);
+    }
+
+    #[test]
+    fn notes_are_a_loss_only_where_they_cannot_be_written() {
+        let fields =
+            Fields::from_iter([("logprobs".to_owned(), true.into()), ("caller".to_owned(), 1.into())]);
+        let notes = Notes { logprobs: vec![1.into()], ..Notes::default() };
+        let extras = Extras::of(OWNER, fields).with_notes(OWNER, notes.clone(), &["logprobs"]);
+        let lost = |write: &dyn Fn(&mut Losses)| {
+            let mut losses = Losses::default();
+            write(&mut losses);
+            losses.iter().map(|loss| loss.place.clone()).collect::<Vec<_>>()
+        };
+        let written = lost(&|losses| {
+            assert_eq!(extras.write_noted(OTHER, "text", losses), (Fields::new(), Some(&notes)));
+        });
+        assert_eq!(written, ["text.caller"]);
+        let unwritten = lost(&|losses| assert_eq!(extras.write(OTHER, "text", losses), Fields::new()));
+        assert_eq!(unwritten, ["text.caller", "text.logprobs"]);
+        let own = lost(&|losses| assert_eq!(extras.write(OWNER, "text", losses).len(), 2));
+        assert_eq!(own, Vec::<String>::new());
     }
 
     #[test]

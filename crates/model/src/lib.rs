@@ -22,6 +22,7 @@ pub mod json;
 pub mod lineage;
 pub mod loss;
 pub mod message;
+pub mod notes;
 pub mod pairing;
 pub mod references;
 pub mod reply;
@@ -44,6 +45,7 @@ pub use message::{
     AssistantMessage, Audio, Block, Document, Image, Message, Part, Reasoning, ReasoningKind, ReasoningPart,
     Source, SystemMessage, SystemRole, Text, ToolCall, ToolOutcome, ToolResult, ToolResults, UserMessage,
 };
+pub use notes::{Citation, Notes};
 pub use reply::Reply;
 pub use request::{
     Delivery, OpenAiOptions, OutputFormat, ReasoningRequest, Retention, Sampling, SchemaFormat, TurnRequest,

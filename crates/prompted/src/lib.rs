@@ -76,8 +76,9 @@ pub fn prepare(
     let mut losses = Losses::default();
     let inbound = Inbound::of(request);
     let markers = trigger::markers(request, &inbound, secret);
+    let allowed = request.tools.iter().filter(|tool| request.tool_choice.allows(tool));
     let tools: Vec<Arc<ToolSpec>> =
-        request.tools.iter().filter_map(|tool| ToolSpec::of(tool, &mut losses)).map(Arc::new).collect();
+        allowed.filter_map(|tool| ToolSpec::of(tool, &mut losses)).map(Arc::new).collect();
     let policy = CallPolicy::of(&request.tool_choice, &mut losses);
     let offered = !tools.is_empty() && policy != CallPolicy::Forbidden;
 

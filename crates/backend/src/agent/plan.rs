@@ -279,6 +279,9 @@ fn tool_choice(
     tools: &AgentTools,
     losses: &mut Losses,
 ) -> Option<Value> {
+    if requested.allowed.is_some() {
+        losses.add("tool_choice.allowed_tools", "an agent may call every tool of its session");
+    }
     let mut choice = match &requested.choice {
         None | Some(Choice::Auto) => json!({ "type": "auto" }),
         Some(Choice::None) => json!({ "type": "none" }),

@@ -24,6 +24,7 @@ mod stream_read_block;
 mod stream_write;
 mod usage;
 mod wire;
+mod wire_output;
 mod wire_stream;
 
 #[cfg(test)]

@@ -11,9 +11,10 @@ use toolgate_model::{
 use super::ID;
 use super::content_read::{read_input_block, read_output_block};
 use super::wire::{
-    BlockIn, ContentIn, MessageIn, OutputFormatIn, RequestIn, RoleIn, ThinkingIn, ToolChoiceFields,
-    ToolChoiceIn, ToolIn, ToolResultIn, extras,
+    BlockIn, ContentIn, MessageIn, RequestIn, RoleIn, ThinkingIn, ToolChoiceFields, ToolChoiceIn, ToolIn,
+    ToolResultIn, extras,
 };
+use super::wire_output::OutputFormatIn;
 use crate::json::{self, Unreadable};
 
 /// The line that Claude Code puts before its system prompt. It differs in every request and is meant for Anthropic only;

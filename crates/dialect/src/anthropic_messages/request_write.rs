@@ -147,9 +147,6 @@ fn report_unsupported(request: &TurnRequest, losses: &mut Losses) {
     if request.previous.is_some() {
         losses.unknown_to(ID, "previous_response_id");
     }
-    for name in request.openai.names() {
-        losses.unknown_to(ID, name);
-    }
     // `retention` concerns the gateway's store: hosts of this dialect store no replies.
 }
 

@@ -10,6 +10,7 @@ use toolgate_model::json::{Tagged, read_tagged};
 use toolgate_model::{Extras, Fields, JsonText, ModelName, Opaque};
 
 use super::ID;
+use super::wire_output::{OutputConfigIn, OutputFormatIn};
 
 /// A request body.
 #[derive(Deserialize)]
@@ -58,19 +59,6 @@ pub(super) struct ThinkingIn {
     pub(super) budget_tokens: Option<u64>,
     #[serde(flatten)]
     pub(super) extra: Fields,
-}
-
-#[derive(Deserialize)]
-pub(super) struct OutputConfigIn {
-    pub(super) effort: Option<String>,
-    pub(super) format: Option<OutputFormatIn>,
-    #[serde(flatten)]
-    pub(super) extra: Fields,
-}
-
-pub(super) enum OutputFormatIn {
-    JsonSchema { schema: JsonText, extra: Fields },
-    Other(Opaque),
 }
 
 #[derive(Deserialize)]
@@ -336,22 +324,6 @@ impl<'de> Tagged<'de> for ToolChoiceIn {
     }
 }
 
-impl<'de> Tagged<'de> for OutputFormatIn {
-    fn read<D: Deserializer<'de>>(tag: &str, fields: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct JsonSchemaIn {
-            schema: JsonText,
-            #[serde(flatten)]
-            extra: Fields,
-        }
-        if tag == "json_schema" {
-            let JsonSchemaIn { schema, extra } = JsonSchemaIn::deserialize(fields)?;
-            return Ok(Self::JsonSchema { schema, extra });
-        }
-        opaque(tag, fields).map(Self::Other)
-    }
-}
-
 macro_rules! deserialize_tagged {
     ($($name:ident),*) => {$(
         impl<'de> Deserialize<'de> for $name {
@@ -362,7 +334,7 @@ macro_rules! deserialize_tagged {
     )*};
 }
 
-deserialize_tagged!(BlockIn, ToolIn, ToolChoiceIn, OutputFormatIn);
+deserialize_tagged!(BlockIn, ToolIn, ToolChoiceIn);
 
 impl<'de> Deserialize<'de> for ContentIn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -307,7 +307,11 @@ impl<'a> ContentBuilder<'a> {
     }
 
     fn text(&mut self, text: &'a Text, context: WriteContext<'a>, losses: &mut Losses) {
-        let extra = text.extras.write(ID, context.place, losses);
+        let extra = match context.reader {
+            // The reply's writer takes the notes.
+            MessageReader::Client => text.extras.write_noted(ID, context.place, losses).0,
+            MessageReader::Host(_) => text.extras.write(ID, context.place, losses),
+        };
         if self.form == Form::Parts {
             return self
                 .parts
@@ -332,7 +336,7 @@ fn came_in_parts(blocks: &[Block]) -> bool {
     let is_text = |block: &Block| matches!(block, Block::Text(_));
     blocks.windows(2).any(|pair| pair.iter().all(is_text))
         || blocks.iter().any(|block| match block {
-            Block::Text(text) => text.extras.known_to(ID).is_some(),
+            Block::Text(text) => text.extras.known_to(ID).is_some_and(|fields| !fields.is_empty()),
             Block::Refusal(text) => text.extras.is_marked(ID, marks::REFUSAL_PART),
             Block::Reasoning(reasoning) => is_part(reasoning),
             Block::Opaque(opaque) => !opaque.fields.contains_key("id"),

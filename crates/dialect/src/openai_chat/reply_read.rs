@@ -12,6 +12,7 @@ use super::usage::UsageIn;
 use super::wire::AssistantIn;
 use super::{ID, content_read_assistant, error, marks};
 use crate::json::{self, Unreadable};
+use crate::openai_shared::with_notes;
 
 #[derive(Deserialize)]
 struct ReplyIn {
@@ -68,7 +69,7 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     let reply_id = id.clone().unwrap_or_default();
     let message =
         content_read_assistant::read(message.unwrap_or_default(), |call| generated_id(call, &reply_id));
-    let blocks = without_nameless_calls(message.blocks, &mut losses);
+    let mut blocks = without_nameless_calls(message.blocks, &mut losses);
     let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
     let has_refusal = blocks.iter().any(|block| matches!(block, Block::Refusal(_)));
     let mut head = ReplyHead {
@@ -79,11 +80,12 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
     };
     mark_head(&mut head);
     let message_fields = message.extras.known_to(ID).cloned().unwrap_or_default();
+    let noted = note_last_text(&mut blocks, &choice_fields, &message_fields);
     let mut finish = Finish {
         stop: stop_of(stop, has_calls, has_refusal),
         stop_sequence: None,
         usage: usage.map(UsageIn::into_usage),
-        extras: finish_extras(choice_fields, message_fields, Fields::new()),
+        extras: finish_extras(choice_fields, message_fields, Fields::new(), noted),
     };
     if message.extras.is_marked(ID, marks::EMPTY_CONTENT) {
         finish.extras.mark(ID, marks::EMPTY_CONTENT);
@@ -121,13 +123,50 @@ pub(super) const MESSAGE: &str = "message";
 pub(super) const REPLY: &str = "reply";
 
 /// Combines the unknown fields that are complete only at the end.
-pub(super) fn finish_extras(mut choice: Fields, message: Fields, reply: Fields) -> Extras {
+pub(super) fn finish_extras(mut choice: Fields, message: Fields, reply: Fields, noted: Noted) -> Extras {
+    let only_notes = message.keys().all(|name| name == ANNOTATIONS);
+    let envelope: &[&str] = match noted {
+        Noted::No => &[REPLY],
+        Noted::Yes if only_notes => &[REPLY, LOGPROBS, MESSAGE],
+        Noted::Yes => &[REPLY, LOGPROBS],
+    };
     for (name, fields) in [(MESSAGE, message), (REPLY, reply)] {
         if !fields.is_empty() {
             choice.insert(name.to_owned(), Value::Object(fields));
         }
     }
-    extras(choice).envelope_fields(&[REPLY])
+    extras(choice).envelope_fields(envelope)
+}
+
+/// The field of a message with the sources of its text.
+pub(super) const ANNOTATIONS: &str = "annotations";
+/// The field of a choice with the probabilities of its tokens.
+pub(super) const LOGPROBS: &str = "logprobs";
+
+/// Whether a text of the reply carries its notes, so that other dialects can write them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Noted {
+    No,
+    Yes,
+}
+
+/// The extras of a reply's last text: the notes on it, which are fields of the choice and the message here.
+pub(super) fn text_notes(choice: &Fields, message: &Fields) -> Extras {
+    let logprobs = choice.get(LOGPROBS).and_then(|logprobs| logprobs.get("content"));
+    with_notes(Extras::NONE, ID, message.get(ANNOTATIONS), logprobs)
+}
+
+/// Adds the notes to the last text.
+fn note_last_text(blocks: &mut [Block], choice: &Fields, message: &Fields) -> Noted {
+    let notes = text_notes(choice, message);
+    let is_text = |block: &&mut Block| matches!(block, Block::Text(text) if text.extras.is_empty());
+    match blocks.iter_mut().rev().find(is_text) {
+        Some(Block::Text(text)) if !notes.is_empty() => {
+            text.extras = notes;
+            Noted::Yes
+        }
+        _ => Noted::No,
+    }
 }
 
 /// Drops calls without a name (T15): some hosts send an empty call with every message.

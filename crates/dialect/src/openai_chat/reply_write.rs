@@ -1,17 +1,19 @@
 //! Writes a whole reply, and what whole replies share with streams.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_model::{
-    Block, Extras, Fields, Finish, Losses, Reply, ReplyHead, StopReason, ToolCall, Translated,
+    Block, Citation, Extras, Fields, Finish, Losses, Notes, Reply, ReplyHead, StopReason, ToolCall,
+    Translated,
 };
 
 use super::content_write_assistant::{self, AssistantOut, CallForm, WriteContext};
 use super::content_write_reasoning::MessageReader;
 use super::extras::take_object;
-use super::reply_read::{MESSAGE, REPLY};
+use super::reply_read::{ANNOTATIONS, LOGPROBS, MESSAGE, REPLY};
 use super::usage::UsageOut;
 use super::{ID, Origin, marks};
+use crate::openai_shared::{URL_CITATION, citation_fields};
 use crate::{NameMap, ReplyContext};
 
 #[derive(Serialize)]
@@ -41,8 +43,16 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     let Reply { head, blocks, finish } = reply;
     let mut losses = Losses::default();
     let mut extra = head.extras.write(ID, "", &mut losses);
-    let FinishFields { choice, message, reply: late } = finish_fields(&finish.extras, &mut losses);
+    let FinishFields { mut choice, mut message, reply: late } = finish_fields(&finish.extras, &mut losses);
     extra.extend(late);
+    let mut notes = NoteFields::default();
+    for block in blocks {
+        let Block::Text(text) = block else { continue };
+        notes.add(text.extras.notes_for(ID));
+        notes.offset += characters(&text.text);
+    }
+    choice.extend(notes.choice());
+    message.extend(notes.message());
     let names = NameMap::default();
     let calls = call_form(context);
     let write_context = WriteContext {
@@ -105,6 +115,48 @@ pub(super) fn finish_fields(extras: &Extras, losses: &mut Losses) -> FinishField
     let message = take_object(&mut choice, MESSAGE);
     let reply = take_object(&mut choice, REPLY);
     FinishFields { choice, message, reply }
+}
+
+/// The notes on texts of another dialect, as fields of the choice and its message.
+#[derive(Default)]
+pub(super) struct NoteFields {
+    annotations: Vec<Value>,
+    logprobs: Vec<Value>,
+    /// The length of the texts before.
+    pub(super) offset: u64,
+}
+
+impl NoteFields {
+    /// Adds the notes on the next text.
+    pub(super) fn add(&mut self, notes: Option<&Notes>) {
+        let Some(Notes { citations, logprobs }) = notes else { return };
+        for citation in citations {
+            let (start, end) = (citation.start + self.offset, citation.end + self.offset);
+            let fields = citation_fields(&Citation { start, end, ..citation.clone() });
+            self.annotations.push(json!({ "type": URL_CITATION, URL_CITATION: fields }));
+        }
+        self.logprobs.extend(logprobs.iter().cloned());
+    }
+
+    /// The fields of the choice.
+    pub(super) fn choice(&mut self) -> Fields {
+        let logprobs = std::mem::take(&mut self.logprobs);
+        let has_any = !logprobs.is_empty();
+        let value = json!({ "content": logprobs, "refusal": null });
+        Fields::from_iter(has_any.then(|| (LOGPROBS.to_owned(), value)))
+    }
+
+    /// The fields of the message.
+    pub(super) fn message(&mut self) -> Fields {
+        let annotations = std::mem::take(&mut self.annotations);
+        let has_any = !annotations.is_empty();
+        Fields::from_iter(has_any.then(|| (ANNOTATIONS.to_owned(), Value::Array(annotations))))
+    }
+}
+
+/// The length of a text in characters, which citations count.
+pub(super) fn characters(text: &str) -> u64 {
+    u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }
 
 /// Writes `finish_reason`.

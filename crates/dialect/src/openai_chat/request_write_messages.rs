@@ -9,7 +9,7 @@ use toolgate_model::{
     Block, Fields, Losses, Message, Part, SystemRole, ToolOutcome, ToolResult, TurnRequest,
 };
 
-use super::content_write::{self, ContentOut, PartOut};
+use super::content_write::{self, ContentOut, PartOut, TypedPart};
 use super::content_write_assistant::{self as assistant, AssistantOut, CallForm, PARAGRAPH, WriteContext};
 use super::content_write_reasoning::MessageReader;
 use super::{ID, Origin, marks};
@@ -254,8 +254,14 @@ impl<'a> Writer<'a, '_> {
                 Part::Audio(_) => "audio",
                 Part::Opaque(_) => "attachment",
             };
-            let Some(part) = content_write::write_part(part, "messages[].tool_result", self.losses) else {
-                continue;
+            let part = match content_write::write_part(part, "messages[].tool_result", self.losses) {
+                None => continue,
+                // Such as a document that consists of text.
+                Some(PartOut::Typed(TypedPart::Text { text, .. })) => {
+                    pieces.push(text);
+                    continue;
+                }
+                Some(part) => part,
             };
             pieces.push(Cow::Owned(format!("[{kind}: see the next user message]")));
             attachments.push(part);

@@ -11,6 +11,7 @@ use toolgate_model::{
 };
 
 use super::extras::merge;
+use super::reply_read::Noted;
 use super::stream_read_calls::Calls;
 use super::stream_read_head::HeadReader;
 use super::stream_read_surrogates::Surrogates;
@@ -75,6 +76,7 @@ pub(super) struct StreamReader {
     done_marker: DoneMarker,
     choice_fields: Fields,
     message_fields: Fields,
+    noted: Noted,
     losses: Losses,
     surrogates: Surrogates,
 }
@@ -95,6 +97,7 @@ impl StreamReader {
             done_marker: DoneMarker::Optional,
             choice_fields: Fields::new(),
             message_fields: Fields::new(),
+            noted: Noted::No,
             losses: Losses::default(),
             surrogates: Surrogates::default(),
         }
@@ -355,6 +358,11 @@ impl StreamReader {
     fn close_blocks(&mut self, out: &mut Vec<TurnEvent>) {
         self.end_reasoning(out);
         self.calls.end(self.head.reply_id(), &mut self.sequencer, &mut self.losses, out);
+        if self.sequencer.is_open(BlockKey::Text) {
+            let extras = reply_read::text_notes(&self.choice_fields, &self.message_fields);
+            self.noted = if extras.is_empty() { Noted::No } else { Noted::Yes };
+            self.sequencer.finish(BlockKey::Text, BlockEnd { seal: None, extras }, out);
+        }
         self.sequencer.finish_all(out);
     }
 
@@ -370,7 +378,8 @@ impl StreamReader {
         self.stage = Stage::Done;
         let message = std::mem::take(&mut self.message_fields);
         let choice = std::mem::take(&mut self.choice_fields);
-        let extras = reply_read::finish_extras(choice, message, self.head.take_late_fields());
+        let late = self.head.take_late_fields();
+        let extras = reply_read::finish_extras(choice, message, late, self.noted);
         out.push(TurnEvent::Finished(Finish { stop, stop_sequence: None, usage: self.usage.take(), extras }));
         Ok(())
     }

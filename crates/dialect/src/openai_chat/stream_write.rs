@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    BlockEnd, BlockStart, CallKind, Delivery, Delta, Extras, Fields, Finish, Losses, ReplyHead, Seal,
+    BlockEnd, BlockStart, CallKind, Delivery, Delta, Extras, Fields, Finish, Losses, Notes, ReplyHead, Seal,
     TurnError, TurnEvent, Usage, UsageReport,
 };
 
 use super::content_write_assistant::{CallForm, PARAGRAPH};
 use super::reasoning_details::REASONING_DETAILS;
-use super::reply_write::{self, FinishFields, RefusalForm};
+use super::reply_write::{self, FinishFields, NoteFields, RefusalForm, characters};
 use super::stream_write_chunk::{ChoiceFields, ChunkHead, ChunkWriter, json_text, quoted};
 use super::usage::UsageOut;
 use super::{ID, Origin, error, marks, reasoning_details, thought_signature};
@@ -32,6 +32,9 @@ pub struct ChatWriter {
     signature: Option<Seal>,
     written: WrittenContent,
     refusal: RefusalForm,
+    notes: NoteFields,
+    /// The length of the open text.
+    text_length: u64,
     losses: Losses,
 }
 
@@ -114,6 +117,8 @@ impl ChatWriter {
             signature: None,
             written: WrittenContent::NoText,
             refusal: RefusalForm::FinishReason,
+            notes: NoteFields::default(),
+            text_length: 0,
             losses: Losses::default(),
         }
     }
@@ -245,7 +250,10 @@ impl ChatWriter {
 
     fn delta(&mut self, delta: &Delta, out: &mut Vec<u8>) {
         match (&mut self.open, delta) {
-            (OpenBlock::Text, Delta::Text(text)) => self.chunks.text("{\"content\":", text, "}", out),
+            (OpenBlock::Text, Delta::Text(text)) => {
+                self.text_length += characters(text);
+                self.chunks.text("{\"content\":", text, "}", out);
+            }
             (OpenBlock::Refusal, Delta::Text(text)) => self.chunks.text("{\"refusal\":", text, "}", out),
             (OpenBlock::Reasoning { has_text }, Delta::Text(text)) => {
                 *has_text = true;
@@ -306,7 +314,9 @@ impl ChatWriter {
         } else if end.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) {
             self.losses.add("message.reasoning.seal", "openai-chat has no field for a reasoning seal");
         }
-        let mut fields = end.extras.write(ID, "message", &mut self.losses);
+        let (mut fields, notes) = end.extras.write_noted(ID, "message", &mut self.losses);
+        self.write_notes(notes, out);
+        self.notes.offset += std::mem::take(&mut self.text_length);
         let OpenBlock::Call { kind, has_input } = std::mem::replace(&mut self.open, OpenBlock::None) else {
             return self.signature(end, out);
         };
@@ -319,6 +329,16 @@ impl ChatWriter {
             self.input_delta(kind, "{}", out);
         }
         self.call_fields(fields, out);
+    }
+
+    /// Writes the notes on a text in a chunk of their own.
+    fn write_notes(&mut self, notes: Option<&Notes>, out: &mut Vec<u8>) {
+        if notes.is_none() {
+            return;
+        }
+        self.notes.add(notes);
+        let choice = ChoiceFields { finish_reason: None, extra: self.notes.choice() };
+        self.chunks.chunk(&json_text(&self.notes.message()), &choice, &Fields::new(), out);
     }
 
     /// Keeps a signature for its call, or adds it to the latest call.

@@ -16,6 +16,7 @@ use super::wire::{
     Content, ContentPart, CustomCallItem, FunctionCallItem, Item, MessageItem, OutputItem, ReasoningItem,
     ToolSearchCallItem,
 };
+use crate::openai_shared::with_notes;
 
 /// The key for a message's unknown fields, in the extras of its first text.
 pub(super) const MESSAGE_FIELDS: &str = "message";
@@ -196,12 +197,13 @@ fn message_blocks(mut message: MessageItem) -> Vec<Block> {
 /// The extras of a text: its own unknown fields and, for a message's first text, those of the message.
 pub(super) fn text_extras(mut part: Fields, index: usize, message: &Fields) -> Extras {
     part.retain(|_, value| !is_empty_value(value));
+    let (annotations, logprobs) = (part.get("annotations").cloned(), part.get("logprobs").cloned());
     if index > 0 {
         part.insert(CONTENT_INDEX.to_owned(), Value::from(index));
     } else if !message.is_empty() {
         part.insert(MESSAGE_FIELDS.to_owned(), Value::Object(message.clone()));
     }
-    item_extras(part)
+    with_notes(item_extras(part), ID, annotations.as_ref(), logprobs.as_ref())
 }
 
 /// The unknown fields of an item or of a text in it.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use toolgate_model::pairing::HostIds;
 use toolgate_model::{
-    AssistantMessage, Block, CallKind, Extras, Fields, Losses, Message, Opaque, Part, Reasoning,
-    ReasoningKind, SealToken, SystemRole, Text, ToolCall, ToolOutcome, ToolResult,
+    AssistantMessage, Block, CallKind, Citation, Extras, Fields, Losses, Message, Notes, Opaque, Part,
+    Reasoning, ReasoningKind, SealToken, SystemRole, Text, ToolCall, ToolOutcome, ToolResult,
 };
 
 use super::ID;
@@ -13,6 +13,7 @@ use super::content_read::{CONTENT_INDEX, MESSAGE_FIELDS};
 use super::content_write_parts::{self, ContentSource};
 use super::request_write::Origin;
 use crate::NameMap;
+use crate::openai_shared::{URL_CITATION, citation_fields};
 
 /// The recipient of the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +162,12 @@ impl ItemWriter<'_> {
     }
 
     fn text(&mut self, text: &Text, kind: &str, field: &str) {
-        let mut extras = text.extras.write(ID, "output[].content[]", self.losses);
+        let place = "output[].content[]";
+        let (mut extras, notes) = match self.recipient {
+            Recipient::Client => text.extras.write_noted(ID, place, self.losses),
+            Recipient::Host(_) => (text.extras.write(ID, place, self.losses), None),
+        };
+        extras.extend(notes.map(note_fields).into_iter().flatten());
         let message = extras.shift_remove(MESSAGE_FIELDS);
         let continues = extras.shift_remove(CONTENT_INDEX).is_some();
         let is_plain = text.extras.is_empty() && matches!(self.recipient, Recipient::Host(_));
@@ -276,6 +282,22 @@ pub(super) fn call_status(kind: CallKind, arguments: &str) -> &'static str {
 /// The arguments to write: an empty object instead of an empty string (T9).
 pub(super) fn arguments(kind: CallKind, text: &str) -> &str {
     if kind == CallKind::Function && text.trim().is_empty() { "{}" } else { text }
+}
+
+/// The notes of another dialect, as fields of a text part.
+fn note_fields(notes: &Notes) -> Fields {
+    let annotation = |citation: &Citation| {
+        let mut fields = Fields::from_iter([("type".to_owned(), Value::from(URL_CITATION))]);
+        fields.extend(citation_fields(citation));
+        Value::Object(fields)
+    };
+    let annotations: Vec<Value> = notes.citations.iter().map(annotation).collect();
+    let logprobs = notes.logprobs.clone();
+    [("annotations", annotations), ("logprobs", logprobs)]
+        .into_iter()
+        .filter(|(_, values)| !values.is_empty())
+        .map(|(name, values)| (name.to_owned(), Value::Array(values)))
+        .collect()
 }
 
 /// The item for reasoning; `None` if the recipient does not accept it.

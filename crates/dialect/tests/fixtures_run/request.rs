@@ -23,6 +23,8 @@ struct RequestCase {
     /// Kept as text: key order and escapes are part of some cases.
     body: Box<RawValue>,
     upstream: String,
+    /// The host's profile; an unknown host if it is absent.
+    profile: Option<String>,
     expect: Option<Value>,
     expect_error: Option<ExpectedError>,
     /// The estimated input tokens.
@@ -52,7 +54,11 @@ fn translate(case: &RequestCase) -> Result<Result<(), TurnError>, String> {
         Err(error) => return Ok(Err(error)),
     };
     let (client, host) = (dialect(&case.client)?.client.id(), dialect(&case.upstream)?.upstream);
-    let profile = HostFacts::at(host.id(), "").profile(read.value.model.as_str());
+    let facts = match &case.profile {
+        None => HostFacts::at(host.id(), ""),
+        Some(name) => HostFacts::named(host.id(), name).ok_or("there is no such profile")?,
+    };
+    let profile = facts.profile(read.value.model.as_str());
     let written = match Translation::new(host).request(client, &read.value, &read.value.model, &profile) {
         Ok(written) => written,
         Err(error) => return Ok(Err(error)),

@@ -5,6 +5,7 @@ mod choice;
 mod custom_tools;
 mod format;
 mod messages;
+mod openai;
 mod parts;
 mod reasoning;
 mod sampling;
@@ -38,6 +39,9 @@ pub(crate) fn fit(
         pairing::repair(&mut request.messages, losses);
     }
     offer_known_tools(request, dialect, losses);
+    if !profile.openai_fields {
+        offer_allowed_tools(request);
+    }
     if !profile.custom_tools {
         custom_tools::wrap(request, losses);
     }
@@ -48,6 +52,7 @@ pub(crate) fn fit(
     let activity = reasoning::fit(request, profile, dialect, client, losses);
     choice::fit(request, profile, dialect, activity, losses);
     sampling::fit(&mut request.sampling, profile, activity, losses);
+    openai::fit(request, profile, activity, losses);
     format::fit(request, profile, dialect, losses);
     parts::fit(request, profile, losses);
     messages::fit(request, profile, losses);
@@ -60,6 +65,13 @@ fn offer_known_tools(request: &mut TurnRequest, dialect: DialectId, losses: &mut
         Tool::Provider(opaque) => opaque.write(dialect, "tools", losses).is_some(),
         Tool::Function(_) | Tool::Custom(_) => true,
     });
+}
+
+/// Only OpenAI can offer a tool and forbid its calls. Other hosts are offered only the tools that may be called.
+fn offer_allowed_tools(request: &mut TurnRequest) {
+    let choice = &request.tool_choice;
+    request.tools.retain(|tool| choice.allows(tool));
+    request.tool_choice.allowed = None;
 }
 
 /// A limit above the model's maximum is lowered without a report: the model could never have used it.

@@ -8,15 +8,8 @@ use super::reasoning::Activity;
 
 /// Removes what the host refuses. A value that equals the default is no loss.
 pub(super) fn fit(sampling: &mut Sampling, profile: &HostProfile, activity: Activity, losses: &mut Losses) {
-    let is_reasoning = activity != Activity::Idle;
     for param in Param::ALL {
-        let reason = if profile.refused.contains(*param) {
-            "the host does not accept it"
-        } else if is_reasoning && profile.refused_while_reasoning.contains(*param) {
-            "the host does not accept it while the model reasons"
-        } else {
-            continue;
-        };
+        let Some(reason) = refusal(*param, profile, activity) else { continue };
         if remove(sampling, *param) == Removed::Loss {
             losses.add(param.name(), reason);
         }
@@ -27,6 +20,18 @@ pub(super) fn fit(sampling: &mut Sampling, profile: &HostProfile, activity: Acti
     }
     clamp_temperature(sampling, profile, losses);
     fit_stops(&mut sampling.stop, profile, losses);
+}
+
+/// Why the host refuses a setting; `None` if it does not.
+pub(super) fn refusal(param: Param, profile: &HostProfile, activity: Activity) -> Option<&'static str> {
+    let is_reasoning = activity != Activity::Idle;
+    if profile.refused.contains(param) {
+        Some("the host does not accept it")
+    } else if is_reasoning && profile.refused_while_reasoning.contains(param) {
+        Some("the host does not accept it while the model reasons")
+    } else {
+        None
+    }
 }
 
 #[derive(PartialEq)]
@@ -48,7 +53,7 @@ fn remove(sampling: &mut Sampling, param: Param) -> Removed {
             sampling.stop.clear();
             return Removed::Loss;
         }
-        // Not a part of the model's sampling settings.
+        // One of the settings that OpenAI's dialects share.
         Param::Logprobs => return Removed::Nothing,
     };
     match value {
