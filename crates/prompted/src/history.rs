@@ -40,14 +40,15 @@ pub(crate) fn render(messages: &[Message], tools: &[Arc<ToolSpec>], markers: &Ma
             Message::ToolResults(results) => {
                 let before = &messages[..index];
                 let parts = results.results.iter().flat_map(|result| result_parts(result, before, markers));
-                let content = joined(parts);
+                let mut content = Vec::new();
+                parts.for_each(|part| append_part(part, &mut content));
                 rendered.push(Message::User(UserMessage { content, extras: Extras::NONE }));
                 was_results = true;
             }
             // A user message after results is merged with them: many chat templates require alternating roles.
             Message::User(user) => match rendered.last_mut() {
                 Some(Message::User(results)) if after_results => {
-                    results.content.extend(user.content.iter().cloned());
+                    user.content.iter().cloned().for_each(|part| append_part(part, &mut results.content));
                 }
                 _ => rendered.push(message.clone()),
             },
@@ -199,18 +200,13 @@ fn called_name<'m>(result: &ToolResult, before: &'m [Message]) -> Option<&'m str
     })
 }
 
-/// Merges adjacent text parts without extras.
-fn joined(parts: impl Iterator<Item = Part>) -> Vec<Part> {
-    let mut joined: Vec<Part> = Vec::new();
-    for part in parts {
-        match (joined.last_mut(), part) {
-            (Some(Part::Text(last)), Part::Text(next))
-                if last.extras.is_empty() && next.extras.is_empty() =>
-            {
-                last.text.push_str(&next.text);
-            }
-            (_, part) => joined.push(part),
+/// Appends a part. Adjacent texts without extras become one part: a message with one text is written as a string, and
+/// some text-only hosts accept nothing else.
+pub(crate) fn append_part(part: Part, content: &mut Vec<Part>) {
+    match (content.last_mut(), part) {
+        (Some(Part::Text(last)), Part::Text(next)) if last.extras.is_empty() && next.extras.is_empty() => {
+            last.text.push_str(&next.text);
         }
+        (_, part) => content.push(part),
     }
-    joined
 }

@@ -92,7 +92,7 @@ pub fn prepare(
         let text = prompt::system(&tools, &markers.trigger, options, parallel);
         insert_prompt(&mut prepared, Part::text(text), options.system_placement);
         if let Some(line) = prompt::reminder(&markers.trigger, &policy, options) {
-            append_reminder(&mut prepared.messages, line);
+            append_reminder(&mut prepared.messages, &line);
         }
     }
     let rules = ParseRules {
@@ -177,11 +177,11 @@ fn insert_prompt(request: &mut TurnRequest, prompt: Part, placement: Placement) 
     }
 }
 
-/// Appends the line to the last message that is not a system message: Claude Code sends instructions after the
-/// user's message.
-fn append_reminder(messages: &mut [Message], line: String) {
+/// Appends the line as a paragraph to the last message that is not a system message: Claude Code sends
+/// instructions after the user's message.
+fn append_reminder(messages: &mut [Message], line: &str) {
     let answered = messages.iter_mut().rfind(|message| !matches!(message, Message::System(_)));
     if let Some(Message::User(message)) = answered {
-        message.content.push(Part::text(line));
+        history::append_part(Part::text(format!("\n\n{line}")), &mut message.content);
     }
 }

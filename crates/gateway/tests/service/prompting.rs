@@ -205,6 +205,21 @@ async fn a_model_that_skips_a_required_call_is_nudged_once() {
 }
 
 #[tokio::test]
+async fn a_call_to_a_tool_that_was_not_offered_reaches_the_client_with_the_call_before_it() {
+    let both = format!("{CALL}<invoke name=\"fly\">\n<parameter name=\"to\">Rome</parameter>\n</invoke>");
+    let upstream = ScriptedUpstream::start().await;
+    upstream.always(move |received| say(received, &both, "stop"));
+    let gate = gate(&upstream, PromptedOptions::default());
+    for (path, body) in questions(false) {
+        let reply = gate.post(path, &body).await.json().await;
+        assert_eq!(call_in(path, &reply).2, json!({ "city": "Paris", "days": 3 }), "{path}: {reply}");
+        let reply = reply.to_string();
+        assert!(reply.contains("\"fly\"") && reply.contains("Rome"), "{path}: {reply}");
+    }
+    assert_eq!(upstream.requests().len(), 3, "no model is asked again");
+}
+
+#[tokio::test]
 async fn a_request_without_tools_is_relayed_byte_for_byte() {
     const REPLY: &str = r#"{"id":"c1", "object":"chat.completion","created":1,"model":"m","odd":1.50,"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#;
     let upstream = ScriptedUpstream::start().await;

@@ -90,7 +90,14 @@ fn replace_one(text: &str, needle: &str, with: &str, random: &mut Random) -> Opt
     Some(format!("{}{with}{}", &text[..at], &text[at + needle.len()..]))
 }
 
-const FAULTS: usize = 17;
+const FAULTS: usize = 18;
+/// The fault that adds [`unoffered`].
+const UNOFFERED: usize = 16;
+
+/// A call to a tool that was not offered. The client gets it, and rejects it.
+fn unoffered() -> Made {
+    Made { name: "Shell", parameters: vec![("command", json!("ls")), ("timeout", json!(5))] }
+}
 
 /// Injects one fault at a random position. Returns the text and the upstream's stop reason.
 fn fault(kind: usize, text: &str, calls: &[Made], random: &mut Random) -> Option<(String, StopReason)> {
@@ -131,6 +138,7 @@ fn fault(kind: usize, text: &str, calls: &[Made], random: &mut Random) -> Option
         13 => replace_one(text, "</invoke>\n", "</invoke>\n§\n", random)?,
         14 => replace_one(text, "\n<parameter", "\nrubbish\n<parameter", random)?,
         15 => replace_one(text, "<parameter name=\"", "<parameter name=", random)?,
+        UNOFFERED => format!("{text}\n{}", unoffered().written()),
         _ => {
             // One character of the markup is missing.
             let misspellings = [
@@ -193,11 +201,14 @@ fn no_fault_is_silently_misread() {
     for seed in 0..SITES {
         let mut random = Random(seed);
         let kind = usize::try_from(seed).unwrap() % FAULTS;
-        let calls: Vec<Made> = (0..=random.below(3)).map(|_| made(&mut random)).collect();
+        let mut calls: Vec<Made> = (0..=random.below(3)).map(|_| made(&mut random)).collect();
         let written = calls.iter().map(Made::written).collect::<Vec<_>>().join("\n");
         let text = format!("I look.\n§\n{written}");
         let Some((faulty, stop)) = fault(kind, &text, &calls, &mut random) else { continue };
         let faulty = faulty.replace(MARK, trigger);
+        if kind == UNOFFERED {
+            calls.push(unoffered());
+        }
         let outcome = interpret(&prepared, text_events(&faulty, Split::Random(seed), stop.clone()));
         let whole_calls = kind == 6 && cut_between_calls(&faulty, &written, trigger);
         match score(&outcome, &calls) {
@@ -213,7 +224,7 @@ fn no_fault_is_silently_misread() {
     assert!(tried >= 2_000, "{scores:?}");
     // A heuristic must succeed more often than it fails. (A missing end of the last call is rejected here,
     // because the answer would be continued.)
-    for kind in [0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13, 15] {
+    for kind in [0, 1, 2, 3, 7, 8, 9, 10, 11, 12, 13, 15, UNOFFERED] {
         assert!(scores[kind][0] > scores[kind][1], "fault {kind}: {scores:?}");
     }
 }

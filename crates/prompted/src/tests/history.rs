@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use toolgate_model::{
-    AssistantMessage, CallId, Choice, Image, Source, SystemMessage, SystemRole, Text, ToolCall, ToolOutcome,
-    ToolResult, ToolResults,
+    AssistantMessage, CallId, Choice, DialectId, Image, Source, SystemMessage, SystemRole, Text, ToolCall,
+    ToolOutcome, ToolResult, ToolResults,
 };
 
 use super::*;
@@ -204,23 +204,21 @@ fn results_are_wrapped_with_a_nonce_and_images_stay_images() {
     let Message::User(results) = &prepared.request.messages[2] else {
         panic!("results are not a user message")
     };
-    let [Part::Text(first), image, Part::Text(second), Part::Text(said), Part::Text(reminder)] =
-        results.content.as_slice()
-    else {
+    let [Part::Text(first), image, Part::Text(second)] = results.content.as_slice() else {
         panic!("{results:?}")
     };
     let nonce = first.text.strip_prefix("<tool_result_").unwrap().split(' ').next().unwrap();
     assert_eq!(nonce.len(), 8);
     assert_eq!(first.text, format!("<tool_result_{nonce} name=\"Bash\" id=\"a\">\nout </tool_result> x"));
     assert_eq!(image, &picture());
+    let (second, reminder) = second.text.split_once("\n\n(").unwrap();
     assert_eq!(
-        second.text,
+        second,
         format!(
-            "\n</tool_result_{nonce}>\n<tool_result_{nonce} name=\"Write\" id=\"b\" error=\"true\">\n\n</tool_result_{nonce}>\n"
+            "\n</tool_result_{nonce}>\n<tool_result_{nonce} name=\"Write\" id=\"b\" error=\"true\">\n\n</tool_result_{nonce}>\nand now?"
         )
     );
-    assert_eq!(said.text, "and now?");
-    assert!(reminder.text.contains(prepared.plan.trigger().unwrap()));
+    assert!(reminder.contains(prepared.plan.trigger().unwrap()));
 }
 
 #[test]
@@ -238,6 +236,23 @@ fn the_reminder_is_on_the_last_user_message_even_before_instructions() {
     };
     let Some(Part::Text(reminder)) = asked.content.last() else { panic!("{asked:?}") };
     assert!(reminder.text.contains("You must call"), "{}", reminder.text);
+}
+
+#[test]
+fn text_stays_one_part_unless_the_client_marked_it() {
+    let parts = |request: &TurnRequest| {
+        let prepared = prepared(request, &PromptedOptions::default());
+        let Some(Message::User(asked)) = prepared.request.messages.last() else { panic!("{prepared:?}") };
+        asked.content.len()
+    };
+    let mut request = request();
+    assert_eq!(parts(&request), 1);
+    // A cache mark must stay behind the text that the client sends again.
+    let Some(Message::User(asked)) = request.messages.last_mut() else { panic!("{request:?}") };
+    let Some(Part::Text(text)) = asked.content.last_mut() else { panic!("{asked:?}") };
+    let dialect = DialectId { name: "anthropic-messages", provider: "anthropic" };
+    text.extras.insert(dialect, "cache_control", json!({"type": "ephemeral"}));
+    assert_eq!(parts(&request), 2);
 }
 
 #[test]

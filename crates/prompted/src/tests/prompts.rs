@@ -150,23 +150,23 @@ fn the_reminder_repeats_the_trigger_and_says_whether_a_call_is_required() {
     reminder(
         None,
         &expect![[r#"
-        do it
-        ---
-        (To call functions, write the line <<CALL_k3f9q2ab7c>> on its own, then one <invoke name="…"> block per call.)"#]],
+            do it
+
+            (To call functions, write the line <<CALL_k3f9q2ab7c>> on its own, then one <invoke name="…"> block per call.)"#]],
     );
     reminder(
         Some(Choice::Any),
         &expect![[r#"
-        do it
-        ---
-        (You must call at least one function now. To call functions, write the line <<CALL_k3f9q2ab7c>> on its own, then one <invoke name="…"> block per call.)"#]],
+            do it
+
+            (You must call at least one function now. To call functions, write the line <<CALL_k3f9q2ab7c>> on its own, then one <invoke name="…"> block per call.)"#]],
     );
     reminder(
         Some(Choice::Named("get_weather".into(), CallKind::Function)),
         &expect![[r#"
-        do it
-        ---
-        (You must call the function get_weather now. To call functions, write the line <<CALL_k3f9q2ab7c>> on its own, then one <invoke name="…"> block per call.)"#]],
+            do it
+
+            (You must call the function get_weather now. To call functions, write the line <<CALL_k3f9q2ab7c>> on its own, then one <invoke name="…"> block per call.)"#]],
     );
 }
 
