@@ -83,7 +83,9 @@ pub fn joined(statements: impl IntoIterator<Item = Statement>) -> Vec<Statement>
 /// The content of a request.
 pub fn of_request(request: &TurnRequest) -> Vec<Statement> {
     let mut statements = Vec::new();
-    parts(Speaker::System, &request.system, &mut statements);
+    // Opaque parts of the system prompt are telemetry of the client (T29).
+    let said = request.system.iter().filter(|part| !matches!(part, Part::Opaque(_)));
+    parts(Speaker::System, said, &mut statements);
     for message in &request.messages {
         match message {
             Message::System(message) => parts(Speaker::System, &message.content, &mut statements),
@@ -160,7 +162,7 @@ fn stop(stop: &StopReason, called: bool) -> StopReason {
     }
 }
 
-fn parts(speaker: Speaker, parts: &[Part], statements: &mut Vec<Statement>) {
+fn parts<'p>(speaker: Speaker, parts: impl IntoIterator<Item = &'p Part>, statements: &mut Vec<Statement>) {
     for part in parts {
         match part {
             Part::Text(text) => statements.extend(Statement::text(speaker, &text.text)),

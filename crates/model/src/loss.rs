@@ -12,7 +12,8 @@ const MAX_LOSSES: usize = 64;
 const ROUTINE_FIELDS: [&str; 3] = ["cache_control", "is_error", "seal"];
 
 /// Places of routine losses: what only the host's cache and records use, and values that are expressed in another way.
-const ROUTINE_PLACES: [&str; 9] = [
+const ROUTINE_PLACES: [&str; 10] = [
+    "client_metadata",
     "context_management",
     "metadata",
     "prompt_cache_key",
