@@ -117,10 +117,13 @@ impl Cell<'_> {
 
     /// Sends one request and checks what the host and the client got.
     async fn exchange(&self, gate: &Gate, body: &Value, turn: &HostTurn) -> Result<ClientReply, String> {
+        let earlier = self.host.exchanges().len();
         let answer = gate.post(self.client.path(), body).await;
         let (status, loss) = (answer.status(), answer.header("x-toolgate-loss").to_owned());
         let text = answer.text().await;
-        let Some(Exchange { body: received, verdict }) = self.host.exchanges().pop() else {
+        // A refused request must not be needed to learn what the host accepts.
+        let Some(Exchange { body: received, verdict }) = self.host.exchanges().into_iter().nth(earlier)
+        else {
             return Err(format!("nothing reached the host: {status} {text}"));
         };
         let (thought, thinks, missing) = match verdict {
@@ -162,6 +165,8 @@ impl Cell<'_> {
 
     fn describe(&self, complaint: &str) -> String {
         let Self { client, profile, host, case, model: _, stream } = self;
+        // One line each, however long.
+        let complaint = complaint.replace('\n', "⏎");
         let delivery = if *stream { "streamed" } else { "whole" };
         let sent: Vec<String> = host.exchanges().iter().map(|exchange| exchange.body.to_string()).collect();
         format!(
