@@ -41,6 +41,8 @@ mod replies;
 #[cfg(test)]
 mod responses_endpoints;
 #[cfg(test)]
+mod strict;
+#[cfg(test)]
 mod text_host;
 #[cfg(test)]
 mod unsupported_fields;

@@ -15,7 +15,7 @@ pub(super) fn broken(profile: &StrictProfile, body: &Value, memory: &Memory) -> 
     sampling(profile, body)?;
     limits(profile, body)?;
     tools(profile, body)?;
-    format(profile, body)?;
+    format(body)?;
     claude_messages::check(profile, body, memory)
 }
 
@@ -137,13 +137,10 @@ fn tools(profile: &StrictProfile, body: &Value) -> Check {
     }
 }
 
-fn format(profile: &StrictProfile, body: &Value) -> Check {
+fn format(body: &Value) -> Check {
     let format = &body["output_config"]["format"];
     if format.is_null() {
         return Ok(());
-    }
-    if profile.model.contains("4-1") {
-        return Err("output_config.format: this model does not support output format".to_owned());
     }
     schema_rules::claude_format(&format["schema"])
 }

@@ -225,7 +225,7 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         name: "moonshot",
         model: "kimi-k2.5",
         only_fields: "model messages max_tokens stream stream_options tools tool_choice stop temperature top_p \
-            response_format thinking",
+            response_format thinking user",
         thinking: Thinking::Type { default: true },
         reasoning: ReasoningField::ReasoningContent,
         back: Back::OnCalls,
@@ -268,7 +268,7 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
     StrictProfile {
         name: "minimax",
         model: "MiniMax-M3",
-        only_fields: "model messages max_tokens max_completion_tokens stream stream_options tools tool_choice \
+        only_fields: "model messages max_tokens max_completion_tokens stream stream_options tools tool_choice stop \
             temperature top_p response_format thinking reasoning_split",
         thinking: Thinking::Type { default: true },
         reasoning: ReasoningField::ThinkTags,
@@ -294,9 +294,10 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
     StrictProfile {
         name: "together",
         model: "Qwen/Qwen3-235B-A22B-Thinking-2507",
-        schema: Some(Schema::TogetherRequest),
-        only_fields: "",
-        more_fields: &["stream_options", "parallel_tool_calls"],
+        // Its message types know less than the host.
+        schema: None,
+        only_fields: "model messages max_tokens stream stream_options tools tool_choice stop temperature top_p top_k \
+            response_format seed reasoning reasoning_effort logprobs",
         thinking: Thinking::Reasoning { default: true },
         efforts: &["low", "medium", "high"],
         reasoning: ReasoningField::Reasoning,
@@ -321,8 +322,8 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         model: "Qwen/Qwen3-8B",
         schema: None,
         only_fields: "",
-        thinking: Thinking::Always,
-        efforts: &["none", "minimal", "low", "medium", "high"],
+        thinking: Thinking::Effort { default: true },
+        efforts: &["none", "low", "medium", "high"],
         reasoning: ReasoningField::Reasoning,
         back: Back::Wanted,
         rules: &[Rule::StopsAtMost(4), ALL_CHOICES],
@@ -350,7 +351,7 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         model: "qwen3:8b",
         schema: None,
         only_fields: "",
-        thinking: Thinking::Always,
+        thinking: Thinking::Effort { default: true },
         efforts: &["none", "low", "medium", "high"],
         reasoning: ReasoningField::Reasoning,
         rules: &[Rule::InlineImagesOnly],

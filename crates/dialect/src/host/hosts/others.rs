@@ -81,9 +81,8 @@ pub(super) const OTHERS: &[Host] = &[
         name: "vllm",
         chat: Facts {
             refused: Some(Set::<Param>::of(&[])),
-            reasoning_switch: Some(ReasoningSwitch::Effort),
             reasoning_field: Some(ReasoningField::Reasoning),
-            ..Facts::NONE
+            ..reasoner(Reasons::ByDefault, &[Effort::None, Low, Medium, High])
         },
         ..NO_HOST
     },
@@ -109,10 +108,10 @@ pub(super) const OTHERS: &[Host] = &[
     Host {
         name: "ollama",
         chat: Facts {
-            reasoning_switch: Some(ReasoningSwitch::Effort),
             reasoning_field: Some(ReasoningField::Reasoning),
             forced_calls: Some(ForcedCalls::None),
-            ..INLINE_ONLY
+            images: Some(Images::Inline),
+            ..reasoner(Reasons::ByDefault, &[Effort::None, Low, Medium, High])
         },
         ..NO_HOST
     },
