@@ -47,7 +47,7 @@ impl Translation {
         let mut losses = Losses::default();
         let mut fitted = TurnRequest { model: model.clone(), ..request.clone() };
         if client != self.host.id() {
-            fit::fit(&mut fitted, profile, self.host.id(), &mut losses);
+            fit::fit(&mut fitted, profile, self.host.id(), &mut losses)?;
         }
         let written = self.host.write_request(&fitted, profile)?;
         losses.append(written.losses);

@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "cases read better with `json!` as an argument")]
 
 mod ai_sdk;
+mod claude_code;
 mod codex;
 mod gemini;
 mod losses;
@@ -16,7 +17,7 @@ use toolgate_dialect::host::HostFacts;
 use toolgate_dialect::registry::{Dialect, find};
 use toolgate_dialect::{HostRequest, ReplyContext, Translation};
 use toolgate_model::reply::fold;
-use toolgate_model::{Losses, Translated, TurnRequest};
+use toolgate_model::{Losses, Translated, TurnError, TurnRequest};
 
 const MESSAGES: &str = "anthropic-messages";
 const CHAT: &str = "openai-chat";
@@ -55,13 +56,22 @@ impl Pair {
         places(&self.translate(body).1.losses)
     }
 
+    /// Why the request cannot be sent to the host.
+    fn refusal(self, body: &Value) -> TurnError {
+        self.try_translate(body).map(|_| ()).expect_err("an error")
+    }
+
     fn translate(self, body: &Value) -> (Translation, HostRequest) {
+        self.try_translate(body).expect("a request that can be written")
+    }
+
+    fn try_translate(self, body: &Value) -> Result<(Translation, HostRequest), TurnError> {
         let request = self.read(body);
         let profile = HostFacts::at(self.host.upstream.id(), self.url).profile(request.model.as_str());
         let mut translation = Translation::new(self.host.upstream);
         let client = self.client.client.id();
-        let written = translation.request(client, &request, &request.model, &profile);
-        (translation, written.expect("a request that can be written"))
+        let written = translation.request(client, &request, &request.model, &profile)?;
+        Ok((translation, written))
     }
 
     fn context(self, request: &Value) -> ReplyContext {

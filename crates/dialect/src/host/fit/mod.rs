@@ -6,23 +6,30 @@ mod custom_tools;
 mod format;
 mod messages;
 mod parts;
+mod provider_tools;
 mod reasoning;
 mod sampling;
 mod schema;
 mod user;
 
-use toolgate_model::{DialectId, Losses, Tool, TurnRequest, pairing};
+use toolgate_model::{DialectId, Losses, TurnError, TurnRequest, pairing};
 
 pub(crate) use self::custom_tools::unwrapped;
 pub(crate) use self::reasoning::DEFAULT_MAX_OUTPUT;
 use super::HostProfile;
 
-/// Fits the request to the profile of a host that speaks `dialect`.
-pub(crate) fn fit(request: &mut TurnRequest, profile: &HostProfile, dialect: DialectId, losses: &mut Losses) {
+/// Fits the request to the profile of a host that speaks `dialect`. Fails if the request makes no sense without
+/// something that the host does not have.
+pub(crate) fn fit(
+    request: &mut TurnRequest,
+    profile: &HostProfile,
+    dialect: DialectId,
+    losses: &mut Losses,
+) -> Result<(), TurnError> {
     if pairing::check(&request.messages).is_err() {
         pairing::repair(&mut request.messages, losses);
     }
-    offer_known_tools(request, dialect, losses);
+    provider_tools::leave_out(request, dialect, losses)?;
     if !profile.custom_tools {
         custom_tools::wrap(request, losses);
     }
@@ -37,14 +44,7 @@ pub(crate) fn fit(request: &mut TurnRequest, profile: &HostProfile, dialect: Dia
     parts::fit(request, profile, losses);
     messages::fit(request, profile, losses);
     user::fit(&mut request.user, profile, losses);
-}
-
-/// Tools that only another provider can run are not offered.
-fn offer_known_tools(request: &mut TurnRequest, dialect: DialectId, losses: &mut Losses) {
-    request.tools.retain(|tool| match tool {
-        Tool::Provider(opaque) => opaque.write(dialect, "tools", losses).is_some(),
-        Tool::Function(_) | Tool::Custom(_) => true,
-    });
+    Ok(())
 }
 
 /// A limit above the model's maximum is lowered without a report: the model could never have used it.
