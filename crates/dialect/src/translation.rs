@@ -60,14 +60,14 @@ impl Translation {
         let mut fitted = TurnRequest { model: model.clone(), ..request.clone() };
         let id = self.host.id();
         let (written, change) = if client != id {
-            fit::fit(&mut fitted, profile, id, Client::OtherDialect, &mut losses);
+            fit::fit(&mut fitted, profile, id, Client::OtherDialect, &mut losses)?;
             (self.host.write_request(&fitted, RequestForm::Fitted(profile))?, Change::Any)
         } else if *model == request.model {
             // A client that names the host's own model knows what it accepts.
             (self.host.write_request(&fitted, RequestForm::AsRead)?, Change::OnlyTheModel)
         } else {
             let as_read = self.host.write_request(&fitted, RequestForm::AsRead)?;
-            fit::fit(&mut fitted, profile, id, Client::SameDialect, &mut losses);
+            fit::fit(&mut fitted, profile, id, Client::SameDialect, &mut losses)?;
             let written = self.host.write_request(&fitted, RequestForm::Refitted(profile))?;
             let is_same = written.body == as_read.body;
             (written, if is_same { Change::OnlyTheModel } else { Change::Any })

@@ -57,6 +57,10 @@ pub(super) fn read_input_block(block: BlockIn) -> Result<Part, &'static str> {
             as_text::read_search_result(fields)
                 .unwrap_or_else(|fields| Part::Opaque(Opaque { dialect, kind, fields }))
         }
+        BlockIn::Other(Opaque { kind, fields, dialect }) if kind == "tool_reference" => {
+            as_text::read_tool_reference(fields)
+                .unwrap_or_else(|fields| Part::Opaque(Opaque { dialect, kind, fields }))
+        }
         BlockIn::Other(opaque) => Part::Opaque(opaque),
         BlockIn::ToolUse(_) => return Err("tool_use"),
         BlockIn::ToolResult(_) => return Err("tool_result"),

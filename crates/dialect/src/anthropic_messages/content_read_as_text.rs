@@ -1,4 +1,5 @@
-//! Blocks of text with a source that other dialects do not have: search results, and documents made of content blocks.
+//! Blocks that other dialects do not have and that can be said in text: search results, documents made of content blocks,
+//! references to tools.
 //! Other hosts receive their text; hosts of this dialect receive the original block.
 
 use serde_json::Value;
@@ -28,6 +29,14 @@ pub(super) fn read_document(fields: Fields) -> Result<Part, Fields> {
     let content = flatten(source.get("content"));
     let heading = [text_field(&fields, "title"), text_field(&fields, "context")];
     to_part("document", heading, content, fields)
+}
+
+/// Reads a `tool_reference`, the result of a client's tool search. Returns the fields if it names no tool.
+pub(super) fn read_tool_reference(mut fields: Fields) -> Result<Part, Fields> {
+    let Some(name) = text_field(&fields, "tool_name") else { return Err(fields) };
+    fields.insert("type".to_owned(), Value::from("tool_reference"));
+    let extras = Extras::marked_by(ID, fields, vec![WHOLE_BLOCK]).envelope_fields(&["type", "tool_name"]);
+    Ok(Part::Text(Text { text: format!("The tool {name} is now available."), extras }))
 }
 
 /// The text of content blocks.

@@ -294,7 +294,8 @@ fn read_tool(tool: ToolIn) -> Tool {
             extras: Extras::marked(
                 ID,
                 tool.extra.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-            ),
+            )
+            .envelope_fields(&["defer_loading"]),
         }),
         ToolIn::Provider(opaque) => Tool::Provider(opaque),
     }

@@ -27,12 +27,16 @@ pub(super) struct Calls(Vec<Call>);
 struct Call {
     index: Option<u64>,
     id: String,
+    /// The id in the events: the host's, or a generated one.
+    written_id: String,
     name: String,
     kind: CallKind,
     /// Input that arrived before the name.
     buffered: String,
     extra: Fields,
     inner_extra: Fields,
+    /// Gemini's signature, until it is written.
+    signature: Option<String>,
     stage: Stage,
 }
 
@@ -70,6 +74,7 @@ impl Calls {
         }
         let has_new_extras = !delta.extra.is_empty();
         merge(&mut call.extra, delta.extra);
+        call.signature = thought_signature::take(&mut call.extra).or(call.signature.take());
         let Some(input) = delta.custom.or(delta.function) else {
             call.set_end(at, sequencer);
             return Ok(());
@@ -124,9 +129,8 @@ impl Calls {
             if call.stage == Stage::Unnamed {
                 call.start(at, reply_id, sequencer, out);
             }
-            let late_signature = thought_signature::take(&mut call.extra);
             sequencer.finish(BlockKey::Call(at), call.block_end(), out);
-            call.write_signature(at, late_signature, sequencer, out);
+            call.write_signature(at, sequencer, out);
         }
     }
 
@@ -166,11 +170,13 @@ impl Call {
         Self {
             index,
             id: String::new(),
+            written_id: String::new(),
             name: String::new(),
             kind: CallKind::Function,
             buffered: String::new(),
             extra: Fields::new(),
             inner_extra: Fields::new(),
+            signature: None,
             stage: Stage::Unnamed,
         }
     }
@@ -183,13 +189,10 @@ impl Call {
         out: &mut Vec<TurnEvent>,
     ) {
         self.stage = Stage::Started;
-        if self.id.is_empty() {
-            self.id = generated_id(at, reply_id);
-        }
-        let signature = thought_signature::take(&mut self.extra);
-        self.write_signature(at, signature, sequencer, out);
+        self.written_id = if self.id.is_empty() { generated_id(at, reply_id) } else { self.id.clone() };
+        self.write_signature(at, sequencer, out);
         let start = BlockStart::ToolCall {
-            id: CallId::from(self.id.as_str()),
+            id: CallId::from(self.written_id.as_str()),
             name: ToolName::from(self.name.as_str()),
             kind: self.kind,
         };
@@ -213,16 +216,10 @@ impl Call {
         BlockEnd { seal: None, extras }
     }
 
-    fn write_signature(
-        &self,
-        at: usize,
-        signature: Option<String>,
-        sequencer: &mut Sequencer<BlockKey>,
-        out: &mut Vec<TurnEvent>,
-    ) {
-        let Some(signature) = signature else { return };
+    fn write_signature(&mut self, at: usize, sequencer: &mut Sequencer<BlockKey>, out: &mut Vec<TurnEvent>) {
+        let Some(signature) = self.signature.take() else { return };
         sequencer.start(BlockKey::Signature(at), BlockStart::Reasoning(Extras::NONE), out);
-        let seal = Some(thought_signature::seal(&self.id, signature));
+        let seal = Some(thought_signature::seal(&self.written_id, signature));
         sequencer.finish(BlockKey::Signature(at), BlockEnd { seal, extras: Extras::NONE }, out);
     }
 }

@@ -20,6 +20,7 @@ mod stream_read;
 mod stream_read_items;
 mod stream_read_progress;
 mod stream_write;
+mod stream_write_calls;
 mod stream_write_events;
 mod usage;
 mod wire;

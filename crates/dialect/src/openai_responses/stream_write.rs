@@ -6,20 +6,21 @@
 
 use serde_json::{Value, json};
 use toolgate_model::{
-    BlockEnd, BlockStart, CallKind, Delta, Fields, Finish, Losses, Reasoning, ReasoningKind, ReasoningPart,
-    ReplyHead, Text, ToolCall, TurnError, TurnEvent,
+    BlockEnd, BlockStart, Delta, Fields, Finish, Losses, Reasoning, ReasoningKind, ReasoningPart, ReplyHead,
+    Text, ToolCall, TurnError, TurnEvent,
 };
 
 use super::ID;
-use super::client_tools::{self, CallForms};
+use super::client_tools::CallForms;
 use super::content_read::HOST_ID;
 use super::content_write::{self, Recipient};
 use super::error;
 use super::reply_write;
 use super::reply_write_reasoning::ReasoningForm;
+use super::stream_write_calls;
 use super::stream_write_events::{DeltaFrame, EventPosition, EventWriter};
 use crate::frame::write_comment;
-use crate::{NameMap, ReplyContext, ReplyWriter};
+use crate::{ReplyContext, ReplyWriter};
 
 /// Writes the events of one stream.
 pub(super) struct StreamWriter {
@@ -162,18 +163,8 @@ impl StreamWriter {
                     extras: toolgate_model::Extras::NONE,
                 };
                 self.call_forms.apply(&mut call);
-                let mut item =
-                    content_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses);
-                item.insert("status".to_owned(), Value::from("in_progress"));
-                let prefix = match kind {
-                    CallKind::Function if client_tools::is_search(&call) => "tsc",
-                    CallKind::Function => {
-                        item.insert("arguments".to_owned(), Value::from(""));
-                        "fc"
-                    }
-                    CallKind::Custom => "ctc",
-                };
-                (id(prefix), OpenBlock::Call(call), Value::Object(item))
+                let item = stream_write_calls::opening(&call, &mut self.losses);
+                (id(stream_write_calls::id_prefix(&call)), OpenBlock::Call(call), Value::Object(item))
             }
             BlockStart::Opaque(opaque) => {
                 if let Some(item) = opaque.write(ID, "output", &mut self.losses).cloned() {
@@ -216,14 +207,9 @@ impl StreamWriter {
             }
             (OpenBlock::Call(call), Delta::Arguments(text)) => {
                 call.arguments.push_str(text);
-                if client_tools::is_search(call) {
-                    return;
+                if let Some(kind) = stream_write_calls::delta_event(call) {
+                    self.events.delta(frame(kind, text), out);
                 }
-                let kind = match call.kind {
-                    CallKind::Function => "response.function_call_arguments.delta",
-                    CallKind::Custom => "response.custom_tool_call_input.delta",
-                };
-                self.events.delta(frame(kind, text), out);
             }
             (OpenBlock::Reasoning(parts), Delta::Paragraph(kind)) => {
                 self.events.end_paragraph(EventPosition { index, id, part: 0 }, parts, out);
@@ -253,7 +239,11 @@ impl StreamWriter {
             OpenBlock::Text(text) => self.text_finished(position, text, end, out),
             OpenBlock::Refusal(text) => self.refusal_finished(position, text, end, out),
             OpenBlock::Reasoning(parts) => self.reasoning_finished(position, parts, end, out),
-            OpenBlock::Call(call) => self.call_finished(position, call, end, out),
+            OpenBlock::Call(mut call) => {
+                call.extras = end.extras.clone();
+                self.call_forms.apply(&mut call);
+                stream_write_calls::finish(&call, position, &mut self.events, &mut self.losses, out)
+            }
         };
         if let Some(host_id) =
             item.insert("id".to_owned(), Value::from(id.as_str())).filter(|known| *known != *id)
@@ -327,49 +317,6 @@ impl StreamWriter {
             item.shift_remove("id");
             item.insert("encrypted_content".to_owned(), Value::from(seal.to_token()));
         }
-        item
-    }
-
-    fn call_finished(
-        &mut self,
-        position: EventPosition<'_>,
-        mut call: ToolCall,
-        end: &BlockEnd,
-        out: &mut Vec<u8>,
-    ) -> Fields {
-        call.extras = end.extras.clone();
-        self.call_forms.apply(&mut call);
-        if client_tools::is_search(&call) {
-            let mut item =
-                content_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses);
-            item.insert(
-                "status".to_owned(),
-                Value::from(content_write::call_status(call.kind, &call.arguments)),
-            );
-            return item;
-        }
-        let (delta, done, field) = match call.kind {
-            CallKind::Function => (
-                "response.function_call_arguments.delta",
-                "response.function_call_arguments.done",
-                "arguments",
-            ),
-            CallKind::Custom => {
-                ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", "input")
-            }
-        };
-        let all = content_write::arguments(call.kind, &call.arguments);
-        if all != call.arguments {
-            // T9: clients concatenate the deltas.
-            self.events.delta(DeltaFrame::new(delta, position, all), out);
-        }
-        let status = content_write::call_status(call.kind, all);
-        let mut event = Fields::new();
-        event.insert(field.to_owned(), Value::from(all));
-        self.events.whole_item(done, position, event, out);
-        let mut item = Fields::new();
-        item.insert("status".to_owned(), Value::from(status));
-        item.extend(content_write::call_item(&call, call.id.as_str(), &NameMap::default(), &mut self.losses));
         item
     }
 

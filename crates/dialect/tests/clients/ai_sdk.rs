@@ -77,7 +77,7 @@ fn check_history(body: &Value) {
 
 #[test]
 fn a_chat_hosts_thought_returns_through_messages() {
-    let pair = Pair::new(MESSAGES, CHAT);
+    let pair = Pair::new(MESSAGES, CHAT).at("api.deepseek.com");
     let request = messages_request(json!([{ "role": "user", "content": "weather?" }]));
     let whole = pair.reply(&request, chat_reply(call_message()));
     check_history(&pair.sent(&messages_continued(whole["content"].as_array().expect("content"))));
@@ -93,7 +93,7 @@ fn a_chat_hosts_thought_returns_through_messages() {
 
 #[test]
 fn a_chat_hosts_thought_returns_through_responses() {
-    let pair = Pair::new(RESPONSES, CHAT);
+    let pair = Pair::new(RESPONSES, CHAT).at("api.deepseek.com");
     let request = responses_request(json!([{ "role": "user", "content": "weather?" }]));
     let whole = pair.reply(&request, chat_reply(call_message()));
     check_history(&pair.sent(&responses_continued(whole["output"].as_array().expect("output"))));
@@ -109,7 +109,7 @@ fn a_chat_hosts_thought_returns_through_responses() {
 
 #[test]
 fn a_requested_summary_holds_the_thought() {
-    let pair = Pair::new(RESPONSES, CHAT);
+    let pair = Pair::new(RESPONSES, CHAT).at("api.deepseek.com");
     let request = responses_request(json!("weather?"));
     let expect = json!([{ "type": "summary_text", "text": "Oslo, then." }]);
     let whole = pair.reply(&request, chat_reply(call_message()));

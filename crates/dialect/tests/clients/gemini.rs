@@ -141,3 +141,22 @@ fn a_signature_that_follows_its_call_is_kept() {
     assert_eq!(blocks[0]["input"], json!({ "a": 1 }));
     assert_eq!(blocks[1]["signature"], "toolgate:1:openai-chat:thought_signature:call_1:late");
 }
+
+#[test]
+fn unsigned_calls_of_another_model_get_the_documented_value() {
+    let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "weather", "input": {} });
+    let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": "sunny" });
+    let request = |model: &str| {
+        json!({ "model": model, "max_tokens": 999, "messages": [
+        { "role": "user", "content": "weather?" },
+        { "role": "assistant", "content": [call("a"), call("b")] },
+        { "role": "user", "content": [result("a"), result("b")] }] })
+    };
+    let sent = |url, model| {
+        Pair::new(MESSAGES, CHAT).at(url).sent(&request(model))["messages"][1]["tool_calls"].clone()
+    };
+    let calls = sent("generativelanguage.googleapis.com", "gemini-3-pro");
+    assert_eq!(calls[0]["extra_content"]["google"]["thought_signature"], "skip_thought_signature_validator");
+    assert_eq!(calls[1].get("extra_content"), None);
+    assert_eq!(sent("api.groq.com", "llama-4")[0].get("extra_content"), None);
+}

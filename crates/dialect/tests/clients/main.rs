@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "cases read better with `json!` as an argument")]
 
 mod ai_sdk;
+mod claude_code;
 mod codex;
 mod gemini;
 mod losses;
@@ -15,7 +16,8 @@ use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder, SseFrame};
 use toolgate_dialect::host::HostFacts;
 use toolgate_dialect::registry::{Dialect, find};
 use toolgate_dialect::{HostRequest, ReplyContext, Translation};
-use toolgate_model::{Losses, TurnRequest};
+use toolgate_model::reply::fold;
+use toolgate_model::{Losses, Translated, TurnError, TurnRequest};
 
 const MESSAGES: &str = "anthropic-messages";
 const CHAT: &str = "openai-chat";
@@ -26,11 +28,18 @@ const RESPONSES: &str = "openai-responses";
 struct Pair {
     client: &'static Dialect,
     host: &'static Dialect,
+    url: &'static str,
 }
 
 impl Pair {
     fn new(client: &str, host: &str) -> Self {
-        Self { client: find(client).expect("a dialect"), host: find(host).expect("a dialect") }
+        let find = |name| find(name).expect("a dialect");
+        Self { client: find(client), host: find(host), url: "http://host" }
+    }
+
+    /// The host with this base URL.
+    fn at(self, url: &'static str) -> Self {
+        Self { url, ..self }
     }
 
     fn read(self, body: &Value) -> TurnRequest {
@@ -39,20 +48,30 @@ impl Pair {
 
     /// The body that the host receives.
     fn sent(self, body: &Value) -> Value {
-        serde_json::from_slice(&self.write(body).body).expect("the body is JSON")
+        serde_json::from_slice(&self.translate(body).1.body).expect("the body is JSON")
     }
 
     /// The places of what the request loses.
     fn request_losses(self, body: &Value) -> Vec<String> {
-        places(self.write(body).losses)
+        places(&self.translate(body).1.losses)
     }
 
-    fn write(self, body: &Value) -> HostRequest {
-        let (request, host) = (self.read(body), self.host.upstream);
-        let profile = HostFacts::at(host.id(), "").profile(request.model.as_str());
-        let mut translation = Translation::new(host);
-        let written = translation.request(self.client.client.id(), &request, &request.model, &profile);
-        written.expect("a request that can be written")
+    /// Why the request cannot be sent to the host.
+    fn refusal(self, body: &Value) -> TurnError {
+        self.try_translate(body).map(|_| ()).expect_err("an error")
+    }
+
+    fn translate(self, body: &Value) -> (Translation, HostRequest) {
+        self.try_translate(body).expect("a request that can be written")
+    }
+
+    fn try_translate(self, body: &Value) -> Result<(Translation, HostRequest), TurnError> {
+        let request = self.read(body);
+        let profile = HostFacts::at(self.host.upstream.id(), self.url).profile(request.model.as_str());
+        let mut translation = Translation::new(self.host.upstream);
+        let client = self.client.client.id();
+        let written = translation.request(client, &request, &request.model, &profile)?;
+        Ok((translation, written))
     }
 
     fn context(self, request: &Value) -> ReplyContext {
@@ -66,20 +85,24 @@ impl Pair {
 
     /// The client's reply for a whole reply of the host.
     fn reply(self, request: &Value, host_reply: Value) -> Value {
-        let reply = self.host.upstream.read_reply(host_reply.to_string().as_bytes()).expect("a valid reply");
-        let written = self.client.client.write_reply(&reply.value, &self.context(request));
-        serde_json::from_slice(&written.value).expect("the reply is JSON")
+        serde_json::from_slice(&self.written_reply(request, &host_reply).value).expect("the reply is JSON")
     }
 
     /// The places of what a whole reply loses.
     fn reply_losses(self, request: &Value, host_reply: Value) -> Vec<String> {
-        let reply = self.host.upstream.read_reply(host_reply.to_string().as_bytes()).expect("a valid reply");
-        places(self.client.client.write_reply(&reply.value, &self.context(request)).losses)
+        places(&self.written_reply(request, &host_reply).losses)
+    }
+
+    fn written_reply(self, request: &Value, host_reply: &Value) -> Translated<Vec<u8>> {
+        let (translation, _) = self.translate(request);
+        let events = translation.whole_reply(host_reply.to_string().as_bytes()).expect("a valid reply").value;
+        let reply = fold(events).expect("a valid sequence of events");
+        self.client.client.write_reply(&reply, &self.context(request))
     }
 
     /// The data of the client's frames for a stream of the host.
     fn stream(self, request: &Value, frames: &[Value]) -> Vec<Value> {
-        let mut reader = self.host.upstream.reply_reader();
+        let mut reader = self.translate(request).0.reply();
         let mut events = Vec::new();
         for frame in frames {
             let data = frame.as_str().map_or_else(|| frame.to_string(), str::to_owned);
@@ -101,7 +124,7 @@ impl Pair {
     }
 }
 
-fn places(losses: Losses) -> Vec<String> {
+fn places(losses: &Losses) -> Vec<String> {
     losses.iter().map(|loss| loss.place.clone()).collect()
 }
 

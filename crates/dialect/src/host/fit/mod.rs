@@ -7,12 +7,13 @@ mod format;
 mod messages;
 mod openai;
 mod parts;
+mod provider_tools;
 mod reasoning;
 mod sampling;
 mod schema;
 mod user;
 
-use toolgate_model::{DialectId, Losses, Tool, TurnRequest, pairing};
+use toolgate_model::{DialectId, Losses, TurnError, TurnRequest, pairing};
 
 pub(crate) use self::custom_tools::unwrapped;
 pub(crate) use self::reasoning::DEFAULT_MAX_OUTPUT;
@@ -27,18 +28,19 @@ pub(crate) enum Client {
     OtherDialect,
 }
 
-/// Fits the request to the profile of a host that speaks `dialect`.
+/// Fits the request to the profile of a host that speaks `dialect`. Fails if the request makes no sense without
+/// something that the host does not have.
 pub(crate) fn fit(
     request: &mut TurnRequest,
     profile: &HostProfile,
     dialect: DialectId,
     client: Client,
     losses: &mut Losses,
-) {
+) -> Result<(), TurnError> {
     if client == Client::OtherDialect && pairing::check(&request.messages).is_err() {
         pairing::repair(&mut request.messages, losses);
     }
-    offer_known_tools(request, dialect, losses);
+    provider_tools::leave_out(request, dialect, losses)?;
     if !profile.openai_fields {
         offer_allowed_tools(request);
     }
@@ -57,14 +59,7 @@ pub(crate) fn fit(
     parts::fit(request, profile, losses);
     messages::fit(request, profile, losses);
     user::fit(&mut request.user, profile, losses);
-}
-
-/// Tools that only another provider can run are not offered.
-fn offer_known_tools(request: &mut TurnRequest, dialect: DialectId, losses: &mut Losses) {
-    request.tools.retain(|tool| match tool {
-        Tool::Provider(opaque) => opaque.write(dialect, "tools", losses).is_some(),
-        Tool::Function(_) | Tool::Custom(_) => true,
-    });
+    Ok(())
 }
 
 /// Only OpenAI can offer a tool and forbid its calls. Other hosts are offered only the tools that may be called.

@@ -57,6 +57,18 @@ fn unknown_fields_of_a_call_are_kept_even_if_another_block_follows() {
 }
 
 #[test]
+fn a_call_whose_id_arrives_late_stays_one_call() {
+    let check_one = |calls: &[&str]| {
+        let reply = check_calls(calls, &["call call_0_r1 f {\"a\":1}"]);
+        assert_eq!(reply.blocks.len(), 1);
+    };
+    check_one(&[
+        r#"{"index":0,"function":{"name":"f","arguments":"{\"a\":"}}"#,
+        r#"{"index":0,"id":"late","function":{"arguments":"1}"}}"#,
+    ]);
+}
+
+#[test]
 fn a_call_is_known_by_its_id_else_its_index_else_it_is_the_latest() {
     let whole = |id: &str, name: &str, arguments: &str| {
         format!(r#"{{"id":"{id}","function":{{"name":"{name}","arguments":{arguments}}}}}"#)
