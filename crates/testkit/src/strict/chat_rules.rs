@@ -124,6 +124,9 @@ fn check(profile: &StrictProfile, rule: &Rule, body: &Value) -> Check {
             number("temperature").is_some_and(outside) || number("top_p").is_some_and(outside)
         }
         Rule::WholeNeedsThinkingOff => body["stream"] != true && profile.thinks(body),
+        Rule::ThinkingTypes(types) => {
+            body["thinking"]["type"].as_str().is_some_and(|kind| !types.contains(&kind))
+        }
         Rule::NotThinkingAndEffort => is_set("thinking") && is_set("reasoning_effort"),
         // Checked with the messages, the tools or in another dialect.
         Rule::NoDeveloper

@@ -273,7 +273,12 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         thinking: Thinking::Type { default: true },
         reasoning: ReasoningField::ThinkTags,
         back: Back::Wanted,
-        rules: &[Rule::ToolsNeedParameters, Rule::NoLateSystem, ALL_CHOICES],
+        rules: &[
+            Rule::ToolsNeedParameters,
+            Rule::NoLateSystem,
+            Rule::ThinkingTypes(&["adaptive", "disabled"]),
+            ALL_CHOICES,
+        ],
         errors: ErrorFormat::MiniMax,
         ..CHAT
     },

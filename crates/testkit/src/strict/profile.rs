@@ -169,6 +169,8 @@ pub(super) enum Rule {
     WholeNeedsThinkingOff,
     /// Not both ways to say how much to think.
     NotThinkingAndEffort,
+    /// Another `thinking.type`.
+    ThinkingTypes(&'static [&'static str]),
     /// `$schema`, `const`, type arrays and numeric enums in tools.
     GeminiSchema,
     /// Root unions, tuples, keywords beside `$ref`, `type` beside `anyOf`.

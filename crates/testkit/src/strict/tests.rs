@@ -237,6 +237,7 @@ fn smaller_and_local_chat_hosts_refuse_fields_and_values_they_do_not_know() {
             json!({"messages": [{"role": "user", "content": "x"}, {"role": "system", "content": "y"}]}),
             Some("system"),
         ),
+        ("minimax", "MiniMax-M3", json!({"thinking": {"type": "enabled"}}), Some("ThinkingTypes")),
         ("openrouter", "qwen/qwen3-235b-a22b", json!({"user": "x".repeat(129)}), Some("UserAtMost")),
         ("openrouter", "qwen/qwen3-235b-a22b", json!({"reasoning": {"effort": "high"}}), None),
         ("together", "Qwen/Qwen3-235B-A22B-Thinking-2507", json!({"tools": strict}), Some("strict")),
