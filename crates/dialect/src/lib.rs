@@ -38,6 +38,7 @@ mod openai_shared;
 mod peek;
 mod peek_input;
 pub mod registry;
+mod think_tags;
 mod tool_schema;
 mod traits;
 mod translation;

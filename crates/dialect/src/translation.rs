@@ -9,7 +9,8 @@ use toolgate_model::{
 use crate::frame::SseFrame;
 use crate::host::HostProfile;
 use crate::host::fit::{self, Client};
-use crate::{NameMap, ReplyReader, RequestForm, UpstreamDialect};
+use crate::think_tags::ThinkTags;
+use crate::{NameMap, ReplyReader, RequestForm, UpstreamDialect, openai_chat};
 
 /// The translation of one turn.
 #[derive(Clone)]
@@ -20,6 +21,8 @@ pub struct Translation {
     custom: Vec<ToolName>,
     /// The arguments so far of an open call of a custom tool.
     wrapped: Option<String>,
+    /// For hosts that may write reasoning into their text, until it is known whether this one does.
+    think_tags: Option<ThinkTags>,
 }
 
 /// A request in the host's dialect.
@@ -45,7 +48,8 @@ pub enum Change {
 impl Translation {
     /// A translation for a host. Without a request, only replies are read: the client sent its own bytes.
     pub fn new(host: &'static dyn UpstreamDialect) -> Self {
-        Self { host, names: NameMap::default(), custom: Vec::new(), wrapped: None }
+        let think_tags = (host.id() == openai_chat::ID).then(ThinkTags::default);
+        Self { host, names: NameMap::default(), custom: Vec::new(), wrapped: None, think_tags }
     }
 
     /// Writes the request of a client that speaks `client`, for the model of this name at the host.
@@ -101,8 +105,21 @@ impl Translation {
     pub fn whole_reply(&self, body: &[u8]) -> Result<Translated<Vec<TurnEvent>>, TurnError> {
         let Translated { value, losses } = self.host.read_reply(body)?;
         let mut events = Reply::into_events(value);
-        self.clone().restore(&mut events);
+        let mut translation = self.clone();
+        translation.find_reasoning(&mut events);
+        translation.restore(&mut events);
         Ok(Translated { value: events, losses })
+    }
+
+    /// Finds reasoning in the host's text.
+    fn find_reasoning(&mut self, events: &mut Vec<TurnEvent>) {
+        let Some(think_tags) = &mut self.think_tags else { return };
+        for event in std::mem::take(events) {
+            think_tags.event(event, events);
+        }
+        if think_tags.is_done() {
+            self.think_tags = None;
+        }
     }
 
     /// Gives calls their client's form back, in events that were read elsewhere.
@@ -146,7 +163,7 @@ impl Translation {
     }
 }
 
-/// Reads the host's frames and restores the calls in them.
+/// Reads the host's frames, and restores the reasoning and the calls in them.
 struct TranslatedReply {
     reader: Box<dyn ReplyReader>,
     translation: Translation,
@@ -174,10 +191,11 @@ impl ReplyReader for TranslatedReply {
 
 impl TranslatedReply {
     fn restore_from(&mut self, start: usize, out: &mut Vec<TurnEvent>) {
-        if self.translation.is_plain() {
+        if self.translation.is_plain() && self.translation.think_tags.is_none() {
             return;
         }
         let mut new = out.split_off(start);
+        self.translation.find_reasoning(&mut new);
         self.translation.restore(&mut new);
         out.append(&mut new);
     }

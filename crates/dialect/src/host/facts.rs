@@ -164,6 +164,8 @@ named! {
         ReasoningEnabled = "reasoning.enabled",
         /// `thinking: {"type": "enabled"}`, with `reasoning_effort` if the model has efforts.
         ThinkingType = "thinking.type",
+        /// `thinking: {"type": "adaptive"}`.
+        ThinkingAdaptive = "thinking.adaptive",
         /// `enable_thinking` and `thinking_budget`.
         EnableThinking = "enable_thinking",
         /// Claude's `thinking` and `output_config.effort`.
@@ -184,6 +186,8 @@ named! {
         Details = "reasoning_details",
         /// As `thinking` parts of the content.
         ThinkingPart = "thinking-part",
+        /// In the text, between `<think>` and `</think>`.
+        ThinkTags = "think-tags",
     }
 }
 

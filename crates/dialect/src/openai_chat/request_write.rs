@@ -308,6 +308,11 @@ fn write_reasoning<'a>(
             thinking: mode.as_deref().map(|mode| ThinkingObject { r#type: mode }),
             ..ReasoningOut::default()
         },
+        ReasoningSwitch::ThinkingAdaptive => {
+            let word = |is_on| if is_on { "adaptive" } else { "disabled" };
+            let thinking = is_on.map(|is_on| ThinkingObject { r#type: word(is_on) });
+            ReasoningOut { thinking, ..ReasoningOut::default() }
+        }
         ReasoningSwitch::EnableThinking => ReasoningOut {
             enable_thinking: is_on,
             thinking_budget: budget.filter(|_| is_on == Some(true)),

@@ -72,9 +72,9 @@ pub(super) fn fit(
         ReasoningSwitch::Effort | ReasoningSwitch::ReasoningEffort => {
             ReasoningRequest { effort: effort(wanted, profile, losses), ..ReasoningRequest::default() }
         }
-        ReasoningSwitch::ReasoningEnabled | ReasoningSwitch::ThinkingType => {
-            switched(wanted, profile, losses)
-        }
+        ReasoningSwitch::ReasoningEnabled
+        | ReasoningSwitch::ThinkingType
+        | ReasoningSwitch::ThinkingAdaptive => switched(wanted, profile, losses),
         ReasoningSwitch::EnableThinking => enabled(request.delivery, wanted, profile, losses),
     };
     let activity = activity(&fitted, profile);

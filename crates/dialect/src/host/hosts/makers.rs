@@ -267,7 +267,7 @@ pub(super) const MAKERS: &[Host] = &[
         chat: Facts {
             reasons: Some(Reasons::Always),
             reasoning_switch: Some(ReasoningSwitch::None),
-            reasoning_field: Some(ReasoningField::ReasoningContent),
+            reasoning_field: Some(ReasoningField::ThinkTags),
             system_messages: Some(SystemMessages::First),
             strict_tools: Some(false),
             max_user: Some(0),
@@ -277,7 +277,7 @@ pub(super) const MAKERS: &[Host] = &[
             "minimax-m3",
             Facts {
                 reasons: Some(Reasons::ByDefault),
-                reasoning_switch: Some(ReasoningSwitch::ThinkingType),
+                reasoning_switch: Some(ReasoningSwitch::ThinkingAdaptive),
                 efforts: Some(Set::<Effort>::of(&[])),
                 ..Facts::NONE
             },
