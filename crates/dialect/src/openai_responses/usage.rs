@@ -34,14 +34,17 @@ pub(super) fn read(body: UsageBody) -> Usage {
             extra.insert(name.to_owned(), Value::Object(details));
         }
     }
+    let has_only_zero = extra.get(INPUT_DETAILS).is_some_and(|details| *details == json!({ CACHE_WRITE: 0 }));
+    let cost_usd = cost::take(&mut extra);
+    let extras = Extras::marked(ID, extra);
     Usage {
         input: body.input_tokens.saturating_sub(cache_read).saturating_sub(cache_write),
         cache_read,
         cache_write,
         output: body.output_tokens,
         reasoning,
-        cost_usd: cost::take(&mut extra),
-        extras: Extras::marked(ID, extra),
+        cost_usd,
+        extras: if has_only_zero { extras.envelope_fields(&[INPUT_DETAILS]) } else { extras },
     }
 }
 
