@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    Block, CallKind, Extras, Fields, JsonText, Opaque, Reasoning, ReasoningKind, ReasoningPart, Seal, Text,
-    ToolCall,
+    Block, CallKind, Extras, Fields, JsonText, Opaque, Reasoning, ReasoningKind, ReasoningPart, Seal,
+    SealToken, Text, ToolCall,
 };
 
 use super::extras::{extras, nested_extras};
@@ -41,7 +41,7 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
     let reasoning = read_reasoning(fields, reasoning_details, &mut extra);
     let mut extras = extras(extra);
     let mut blocks = Vec::new();
-    blocks.extend(reasoning.map(Block::Reasoning));
+    blocks.extend(reasoning.into_iter().map(Block::Reasoning));
     match content.map(|content| content.0) {
         None => {}
         Some(StringOrArray::String(text)) if text.is_empty() => extras.mark(ID, marks::EMPTY_CONTENT),
@@ -60,12 +60,12 @@ pub(super) fn read(message: AssistantIn, mut new_id: impl FnMut(usize) -> String
 }
 
 /// The reasoning: the first field with a text, else the text of the details, which are the seal. Hosts that fill
-/// several fields put the same text in all of them.
+/// several fields put the same text in all of them. Seals of other dialects come with their texts.
 fn read_reasoning(
     fields: [(&'static str, Option<Value>); 3],
     details: Option<Value>,
     extra: &mut Fields,
-) -> Option<Reasoning> {
+) -> Vec<Reasoning> {
     let details = match details {
         Some(Value::Array(details)) => details,
         other => {
@@ -73,6 +73,13 @@ fn read_reasoning(
             Vec::new()
         }
     };
+    if let Some(tokens) = reasoning_details::foreign_seals(&details) {
+        let block = |token: SealToken| {
+            let text = token.text.filter(|text| !text.is_empty());
+            reasoning(text, Some(token.seal), None, Extras::NONE)
+        };
+        return tokens.into_iter().map(block).collect();
+    }
     let [content, other, third] = fields.map(|(name, value)| text_or_extra(name, value, extra));
     let (text, mark) = match (content, other) {
         (Some(text), Some(same)) if text == same => (Some(text), Some(marks::REASONING_BOTH)),
@@ -95,7 +102,8 @@ fn read_reasoning(
         }
     };
     let seal = reasoning_details::seal(details);
-    (text.is_some() || seal.is_some()).then(|| reasoning(text, seal, mark, Extras::NONE))
+    let is_there = text.is_some() || seal.is_some();
+    is_there.then(|| reasoning(text, seal, mark, Extras::NONE)).into_iter().collect()
 }
 
 fn text_or_extra(name: &str, value: Option<Value>, extra: &mut Fields) -> Option<String> {

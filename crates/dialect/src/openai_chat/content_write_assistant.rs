@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::Value;
 use toolgate_model::{Block, CallKind, Extras, Fields, Losses, Seal, Text, ToolCall};
 
 use super::content_read_assistant::is_part;
 use super::content_write::{ContentOut, PartOut, TypedPart};
 use super::content_write_reasoning::{self, MessageReader};
 use super::extras::write_nested;
+use super::reasoning_details::REASONING_DETAILS;
 use super::{ID, Origin, marks, thought_signature};
 use crate::NameMap;
 use crate::host::{HostProfile, ReasoningRequired, ThoughtSignatures};
@@ -223,6 +225,19 @@ impl<'a> AssistantOut<'a> {
             && self.function_call.is_none()
     }
 
+    /// The number of seals of other dialects so far.
+    pub(super) fn foreign_seals(&self) -> usize {
+        self.extra.get(REASONING_DETAILS).and_then(Value::as_array).map_or(0, Vec::len)
+    }
+
+    /// Adds the seal of another dialect.
+    pub(super) fn add_foreign_seal(&mut self, detail: Value) {
+        let details = self.extra.entry(REASONING_DETAILS).or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(details) = details {
+            details.push(detail);
+        }
+    }
+
     /// Some hosts require reasoning even where there was none.
     fn require_reasoning(&mut self, profile: &HostProfile) {
         let placeholder = match profile.reasoning_required {
@@ -320,6 +335,11 @@ impl<'a> ContentBuilder<'a> {
         let apart = self.interrupted && context.origin == Origin::Foreign;
         self.interrupted = false;
         append(&mut self.text, Cow::Borrowed(&text.text), if apart { PARAGRAPH } else { "" });
+    }
+
+    /// A thought in front of the text.
+    pub(super) fn thought(&mut self, thought: &str) {
+        append(&mut self.text, Cow::Owned(format!("<think>\n{thought}\n</think>\n\n")), "");
     }
 
     fn end(mut self) -> Option<ContentOut<'a>> {

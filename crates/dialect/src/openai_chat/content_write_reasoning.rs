@@ -50,8 +50,10 @@ pub(super) fn write<'a>(
         return losses.add(format!("{}.reasoning", context.place), "a host gets only its own reasoning back");
     }
     let is_own = reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(ID));
+    let foreign = |seal| reasoning_details::foreign(seal, &reasoning.text(), out.foreign_seals());
+    let foreign = reasoning.seal.as_ref().filter(|_| field.is_none()).and_then(foreign);
     let text = match reasoning.parts.as_slice() {
-        [] if !is_own => {
+        [] if !is_own && foreign.is_none() => {
             return losses.add(format!("{}.reasoning", context.place), "it is sealed and has no text");
         }
         [] => Cow::Borrowed(""),
@@ -65,17 +67,18 @@ pub(super) fn write<'a>(
         if text.is_empty() || reasoning.extras.is_marked(ID, marks::REASONING_DETAILS) {
             return;
         }
-    } else if field.is_none() && reasoning.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) {
-        losses.add(
-            format!("{}.reasoning.seal", context.place),
-            "openai-chat has no field for a reasoning seal",
-        );
+    } else if let Some(foreign) = foreign {
+        out.add_foreign_seal(foreign);
+        if text.is_empty() {
+            return;
+        }
     }
     if is_part(reasoning) || field == Some(ReasoningField::ThinkingPart) {
         let thinking = [ThinkingText::new(text)];
         return body.parts.push(PartOut::Typed(TypedPart::Thinking { thinking, extra }));
     }
     match field {
+        Some(ReasoningField::ThinkTags) => return body.thought(&text),
         Some(ReasoningField::Reasoning | ReasoningField::Details) => {
             return append(&mut out.reasoning, text, PARAGRAPH);
         }

@@ -1,8 +1,9 @@
 //! `reasoning_details`: a list of texts, summaries and encrypted data that some hosts send beside or instead of a
-//! reasoning text, and expect back unchanged. The whole list is the seal of the reasoning.
+//! reasoning text, and expect back unchanged. The whole list is the seal of the reasoning. Clients return it as well, so it
+//! also carries the seals of other dialects, one per detail.
 
-use serde_json::Value;
-use toolgate_model::Seal;
+use serde_json::{Value, json};
+use toolgate_model::{Seal, SealToken};
 
 use super::ID;
 
@@ -24,6 +25,23 @@ pub(super) fn text(details: &[Value]) -> String {
 /// The list as a seal.
 pub(super) fn seal(details: Vec<Value>) -> Option<Seal> {
     (!details.is_empty()).then(|| Seal::new(ID, REASONING_DETAILS, Value::Array(details).to_string()))
+}
+
+/// The detail that carries another dialect's seal to a client, with the text that it seals.
+pub(super) fn foreign(seal: &Seal, text: &str, index: usize) -> Option<Value> {
+    if seal.came_from(ID) || seal.data.is_empty() {
+        return None;
+    }
+    let token = SealToken { seal: seal.clone(), text: Some(text.to_owned()) };
+    Some(
+        json!({"type": "reasoning.encrypted", "data": token.to_string(), "format": "toolgate", "index": index}),
+    )
+}
+
+/// The seals of other dialects that a client returns. `None` if the list is a host's own.
+pub(super) fn foreign_seals(details: &[Value]) -> Option<Vec<SealToken>> {
+    let token = |detail: &Value| SealToken::parse(detail.get("data")?.as_str()?);
+    details.iter().map(token).collect::<Option<Vec<_>>>().filter(|tokens| !tokens.is_empty())
 }
 
 /// The list that a seal holds.

@@ -30,6 +30,8 @@ pub struct ChatWriter {
     call_id: String,
     /// The signature of the next call.
     signature: Option<Seal>,
+    /// How many seals of other dialects have been written.
+    foreign_seals: usize,
     written: WrittenContent,
     refusal: RefusalForm,
     notes: NoteFields,
@@ -51,9 +53,8 @@ enum OpenBlock {
     None,
     Text,
     Refusal,
-    Reasoning {
-        has_text: bool,
-    },
+    /// With its text so far.
+    Reasoning(String),
     Call {
         kind: CallKind,
         has_input: bool,
@@ -115,6 +116,7 @@ impl ChatWriter {
             started_calls: 0,
             call_id: String::new(),
             signature: None,
+            foreign_seals: 0,
             written: WrittenContent::NoText,
             refusal: RefusalForm::FinishReason,
             notes: NoteFields::default(),
@@ -207,7 +209,7 @@ impl ChatWriter {
             }
             BlockStart::Reasoning(extras) => {
                 self.reasoning = ReasoningForm::of(&extras);
-                OpenBlock::Reasoning { has_text: false }
+                OpenBlock::Reasoning(String::new())
             }
             BlockStart::ToolCall { id, name, kind } => {
                 if self.written == WrittenContent::Text {
@@ -255,12 +257,13 @@ impl ChatWriter {
                 self.chunks.text("{\"content\":", text, "}", out);
             }
             (OpenBlock::Refusal, Delta::Text(text)) => self.chunks.text("{\"refusal\":", text, "}", out),
-            (OpenBlock::Reasoning { has_text }, Delta::Text(text)) => {
-                *has_text = true;
+            (OpenBlock::Reasoning(so_far), Delta::Text(text)) => {
+                so_far.push_str(text);
                 self.reasoning_delta(text, out);
             }
-            (OpenBlock::Reasoning { has_text }, Delta::Paragraph(_)) => {
-                if *has_text {
+            (OpenBlock::Reasoning(so_far), Delta::Paragraph(_)) => {
+                if !so_far.is_empty() {
+                    so_far.push_str(PARAGRAPH);
                     self.reasoning_delta(PARAGRAPH, out);
                 }
             }
@@ -311,8 +314,11 @@ impl ChatWriter {
     fn end_block(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
         if let Some(details) = end.seal.as_ref().and_then(reasoning_details::of_seal) {
             self.chunks.delta(&format!("{{\"{REASONING_DETAILS}\":{details}}}"), out);
-        } else if end.seal.as_ref().is_some_and(|seal| !seal.came_from(ID)) {
-            self.losses.add("message.reasoning.seal", "openai-chat has no field for a reasoning seal");
+        } else if let (Some(seal), OpenBlock::Reasoning(text)) = (&end.seal, &self.open)
+            && let Some(detail) = reasoning_details::foreign(seal, text, self.foreign_seals)
+        {
+            self.foreign_seals += 1;
+            self.chunks.delta(&format!("{{\"{REASONING_DETAILS}\":[{detail}]}}"), out);
         }
         let (mut fields, notes) = end.extras.write_noted(ID, "message", &mut self.losses);
         self.write_notes(notes, out);
