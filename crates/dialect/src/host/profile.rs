@@ -121,6 +121,8 @@ facts! {
     json_output: JsonOutput,
     /// Whether calls carry Gemini's thought signature (Chat).
     thought_signatures: ThoughtSignatures,
+    /// Whether calls and reasoning may have a `status` (Responses).
+    item_status: bool,
     /// Whether replies have the form that clients of the same dialect expect. If not, they are rewritten.
     relayed_replies: bool,
 }
@@ -174,6 +176,7 @@ impl HostProfile {
             stream_options: true,
             json_output: JsonOutput::Schema,
             thought_signatures: ThoughtSignatures::IfPresent,
+            item_status: true,
             relayed_replies: true,
         };
         if dialect == anthropic_messages::ID {

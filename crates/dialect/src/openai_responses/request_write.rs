@@ -52,6 +52,9 @@ pub(super) fn write(request: &TurnRequest, form: RequestForm<'_>) -> Result<Writ
     let mut extra = request.extras.write(ID, "", &mut losses);
     let mut input = client_tools::take_additional(&mut extra);
     input.extend(content_write::input(&request.messages, &names, &ids, Recipient::Host(origin), &mut losses));
+    if !profile.item_status {
+        input.iter_mut().for_each(remove_status);
+    }
     let (temperature, top_p) = sampling(&request.sampling, &mut losses);
     if request.samples.is_some_and(|samples| samples > 1) {
         losses.unknown_to(ID, "n");
@@ -84,6 +87,14 @@ pub(super) fn write(request: &TurnRequest, form: RequestForm<'_>) -> Result<Writ
         TurnError::invalid("serializing the request failed: send valid JSON values").caused_by(error)
     })?;
     Ok(WrittenRequest { body, losses, names })
+}
+
+/// Removes the status of a call, a result or reasoning. A message needs its own.
+fn remove_status(item: &mut Value) {
+    let Some(fields) = item.as_object_mut() else { return };
+    if fields.get("type").is_some_and(|kind| kind != "message") {
+        fields.shift_remove("status");
+    }
 }
 
 #[derive(Serialize)]

@@ -175,7 +175,7 @@ pub(super) enum Rule {
     GeminiSchema,
     /// Root unions, tuples, keywords beside `$ref`, `type` beside `anyOf`.
     MoonshotSchema,
-    /// Input items with `status`.
+    /// Input items with `status`, except messages.
     NoItemStatus,
     /// `strict` tools and URL images: Claude on other clouds.
     NoStrictNoUrls,

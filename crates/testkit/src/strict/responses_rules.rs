@@ -56,7 +56,8 @@ fn items(profile: &StrictProfile, body: &Value, memory: &Memory) -> Check {
     let mut called: HashSet<&str> = HashSet::new();
     let mut answered: HashSet<&str> = HashSet::new();
     for item in items {
-        if !item["status"].is_null() && profile.has(&Rule::NoItemStatus) {
+        let is_message = item["type"] == "message";
+        if !item["status"].is_null() && !is_message && profile.has(&Rule::NoItemStatus) {
             return Err("Unknown parameter: 'input[].status'".to_owned());
         }
         let id = item["call_id"].as_str().unwrap_or_default();

@@ -43,7 +43,7 @@ pub(super) fn fit_tool(
     }
     let mut value = schema.to_value();
     let before = value.clone();
-    if client == Client::OtherDialect && dialect != anthropic_messages::ID {
+    if dialect != anthropic_messages::ID {
         add_missing_properties(&mut value);
     }
     each_schema(&mut value, &mut |fields| {

@@ -26,6 +26,7 @@ pub(super) const MAKERS: &[Host] = &[
         name: "azure",
         urls: &["openai.azure.com", "cognitiveservices.azure.com"],
         chat: Facts { files: Some(false), ..OPENAI_CHAT },
+        responses: Facts { item_status: Some(false), ..Facts::NONE },
         models: &[("mistral", Facts { limit_field: Some(LimitField::MaxTokens), ..Facts::NONE })],
         ..NO_HOST
     },
