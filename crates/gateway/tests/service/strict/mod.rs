@@ -16,19 +16,16 @@ use clients::Client;
 use replies::{ClientReply, Writer};
 
 #[tokio::test]
-#[ignore = "some cells fail"]
 async fn messages_clients_work_with_every_host() {
     check_all(Client::Messages).await;
 }
 
 #[tokio::test]
-#[ignore = "some cells fail"]
 async fn chat_clients_work_with_every_host() {
     check_all(Client::Chat).await;
 }
 
 #[tokio::test]
-#[ignore = "some cells fail"]
 async fn responses_clients_work_with_every_host() {
     check_all(Client::Responses).await;
 }
