@@ -60,7 +60,7 @@ pub(super) fn opening<'a>(
         id: written_id(head, context),
         kind: "message",
         role: "assistant",
-        model: head.model.as_ref().unwrap_or(&context.request.model).as_str(),
+        model: written_model(head, context),
         content: Vec::new(),
         stop_reason: None,
         stop_sequence: None,
@@ -76,6 +76,13 @@ fn written_id<'a>(head: &'a ReplyHead, context: &'a ReplyContext) -> Cow<'a, str
     let kept = head.id.as_ref().map(ReplyId::as_str).filter(is_own);
     let id = kept.unwrap_or(&context.fallback_id);
     if id.starts_with(ID_PREFIX) { Cow::Borrowed(id) } else { Cow::Owned(format!("{ID_PREFIX}{id}")) }
+}
+
+/// The model's name: the client's, unless the host speaks this API. Claude Code returns thinking only if the name is the
+/// one that it asked for.
+fn written_model<'a>(head: &'a ReplyHead, context: &'a ReplyContext) -> &'a str {
+    let own = head.model.as_ref().filter(|_| head.extras.owner().is_none_or(|origin| origin == ID));
+    own.unwrap_or(&context.request.model).as_str()
 }
 
 fn write_block<'a>(block: &'a Block, head: &ReplyHead, losses: &mut Losses) -> Option<BlockOut<'a>> {

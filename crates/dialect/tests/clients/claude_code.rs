@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use toolgate_model::ErrorKind;
 
-use super::{CHAT, MESSAGES, Pair, RESPONSES};
+use super::{CHAT, MESSAGES, Pair, RESPONSES, chat_reply, chat_stream};
 
 fn request(tools: Value, messages: Value) -> Value {
     json!({ "model": "m", "max_tokens": 32000, "stream": true, "tools": tools, "messages": messages })
@@ -61,4 +61,15 @@ fn a_demanded_web_search_is_refused_where_it_cannot_run() {
     let pair = Pair::new(MESSAGES, CHAT);
     assert_eq!(pair.request_losses(&beside), ["tools[web_search_20250305]"]);
     assert_eq!(pair.sent(&beside)["tools"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_reply_names_the_model_that_the_client_asked_for() {
+    let pair = Pair::new(MESSAGES, CHAT);
+    let mut request = request(json!([]), json!([{ "role": "user", "content": "hi" }]));
+    request["model"] = json!("claude-opus-4-6");
+    let reply = pair.reply(&request, chat_reply(json!({ "role": "assistant", "content": "hi" })));
+    assert_eq!(reply["model"], "claude-opus-4-6");
+    let frames = pair.stream(&request, &chat_stream(&[json!({ "content": "hi" })]));
+    assert_eq!(frames[0]["message"]["model"], "claude-opus-4-6");
 }

@@ -181,3 +181,18 @@ fn a_host_of_the_same_dialect_gets_the_original_forms() {
     assert_eq!(body["input"][0], items[0]);
     assert_eq!(body["input"].as_array().expect("items")[2..], items[1..]);
 }
+
+#[test]
+fn a_requested_summary_alone_switches_no_reasoning_on() {
+    let mut request = request(json!([]), json!([]));
+    request["reasoning"] = json!({ "summary": "auto" });
+    for (host, model) in
+        [(MESSAGES, "claude-sonnet-4-5"), (MESSAGES, "claude-opus-4-6"), (CHAT, "gpt-4o"), (CHAT, "m")]
+    {
+        request["model"] = json!(model);
+        let pair = Pair::new(RESPONSES, host);
+        let body = pair.sent(&request);
+        assert!(body.get("thinking").is_none() && body.get("reasoning_effort").is_none(), "{model}: {body}");
+        assert_eq!(pair.request_losses(&request), Vec::<String>::new(), "{model}");
+    }
+}
