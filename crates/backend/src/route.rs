@@ -267,6 +267,11 @@ impl Route {
         self.targets.iter().all(|target| target.relay(dialect).is_some())
     }
 
+    /// True if the upstream of this name answers every turn.
+    pub fn goes_only_to(&self, upstream: &str) -> bool {
+        self.targets.iter().all(|target| &**target.backend.name() == upstream)
+    }
+
     /// True if some target's turns belong to sessions that a client may name.
     pub fn keeps_sessions(&self) -> bool {
         self.targets.iter().any(|target| target.backend.keeps_sessions())

@@ -120,3 +120,91 @@ fn read_item(json: &str) -> Result<Item, TurnError> {
 fn assistant(block: Block) -> Message {
     Message::Assistant(AssistantMessage { content: vec![block], extras: Extras::NONE })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_model::{Seal, ToolCall};
+
+    use super::*;
+    use crate::ClientDialect;
+    use crate::openai_responses::DIALECT;
+
+    fn request(input: &Value) -> TurnRequest {
+        let body = json!({ "model": "m", "input": input }).to_string();
+        DIALECT.read_unpaired(body.as_bytes()).expect("a valid request").value
+    }
+
+    #[test]
+    fn items_take_the_place_of_their_references_and_others_stay() {
+        let stored = [
+            ("msg_1", json!({ "type": "message", "id": "msg_1", "role": "user", "content": "hi" })),
+            (
+                "fc_1",
+                json!({ "type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}" }),
+            ),
+            (
+                "fco_1",
+                json!({ "type": "function_call_output", "id": "fco_1", "call_id": "c", "output": "4" }),
+            ),
+        ];
+        let reference = |id: &str| json!({ "type": "item_reference", "id": id });
+        let mut named = request(&json!([
+            reference("msg_1"),
+            reference("fc_1"),
+            reference("fco_1"),
+            reference("elsewhere"),
+            { "role": "user", "content": "go on" },
+        ]));
+        let ids = ["elsewhere", "fc_1", "fco_1", "msg_1"];
+        assert_eq!(item_references(&named).into_iter().collect::<Vec<_>>(), ids);
+        let texts = stored.each_ref().map(|(id, item)| (*id, item.to_string()));
+        let items = texts.iter().map(|(id, text)| (*id, text.as_str())).collect();
+        resolve_references(&mut named, &items).expect("valid items");
+        let [(_, message), (_, call), (_, output)] = stored;
+        let whole =
+            json!([message, call, output, reference("elsewhere"), { "role": "user", "content": "go on" }]);
+        assert_eq!(named.messages, request(&whole).messages);
+        assert_eq!(item_references(&named).into_iter().collect::<Vec<_>>(), ["elsewhere"]);
+    }
+
+    #[test]
+    fn a_stored_thought_has_its_seal_even_if_the_client_did_not_get_it() {
+        let seal =
+            Seal { owner: "elsewhere".into(), kind: "signature".into(), id: None, data: "proof".into() };
+        let thought = |seal| Block::Reasoning(Reasoning { seal, ..Reasoning::default() });
+        let call = ToolCall {
+            id: "c".into(),
+            name: "f".into(),
+            kind: toolgate_model::CallKind::Function,
+            arguments: "{}".into(),
+            extras: Extras::NONE,
+        };
+        let blocks = vec![thought(None), Block::ToolCall(call), thought(Some(seal.clone()))];
+        let reply = Reply { blocks, ..Reply::default() };
+        let written = json!({ "output": [
+            { "type": "reasoning", "id": "rs_0", "summary": [] },
+            { "type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}" },
+            { "type": "reasoning", "id": "rs_2", "summary": [] },
+            { "type": "without an id" },
+        ] });
+        let items = reply_items(&reply, written.to_string().as_bytes());
+        assert_eq!(items.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), ["rs_0", "fc_1", "rs_2"]);
+        let mut named = request(&json!([{ "id": "rs_2" }]));
+        let stored = [("rs_2", items[2].json.as_str())].into_iter().collect();
+        resolve_references(&mut named, &stored).expect("valid items");
+        let [Message::Assistant(assistant)] = named.messages.as_slice() else { panic!("{named:?}") };
+        assert!(
+            matches!(&assistant.content[..], [Block::Reasoning(thought)] if thought.seal == Some(seal)),
+            "{assistant:?}"
+        );
+    }
+
+    #[test]
+    fn a_reference_without_an_id_names_nothing_that_exists() {
+        assert_eq!(
+            item_references(&request(&json!([{ "type": "item_reference" }]))).into_iter().collect::<Vec<_>>(),
+            [""]
+        );
+    }
+}

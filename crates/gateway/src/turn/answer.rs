@@ -39,7 +39,7 @@ pub(super) async fn answer(
         (Delivery::Stream(_), body) => Ok(Reply::Stream(OpenStream::answered(worker, routed, body))),
         (Delivery::Whole, AnswerBody::Whole(body)) => {
             record.set_usage(body.usage);
-            if let Some(keeping) = routed.keep_relayed(worker, &body.bytes) {
+            if let Some(keeping) = routed.keep_relayed(worker, &answer.upstream, &body.bytes) {
                 keeping.await;
             }
             Ok(Reply::Whole(body.bytes))

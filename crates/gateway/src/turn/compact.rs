@@ -45,7 +45,7 @@ async fn ask_host(
     let route = worker.router.find(&peek.model)?;
     if names_stored_parts(&peek) && !caller.is_only_tenant() {
         let request = dialect.read_unpaired(&body)?.value;
-        let completed = complete(worker, caller, dialect, &request).await?;
+        let completed = complete(worker, caller, &route, &request).await?;
         if let Some(missing) = completed.and_then(|completed| completed.missing) {
             return Err(missing);
         }

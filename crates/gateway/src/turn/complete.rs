@@ -2,11 +2,12 @@
 //! conversation.
 
 use serde_json::Value;
-use toolgate_dialect::{ClientDialect, openai_responses};
+use toolgate_backend::Route;
+use toolgate_dialect::openai_responses;
 use toolgate_model::{TurnError, TurnRequest};
 
 use super::{stored_item, stored_reply};
-use crate::http::Caller;
+use crate::http::{Api, Caller};
 use crate::service::Worker;
 
 /// A request with everything that is stored here for its caller.
@@ -23,7 +24,7 @@ pub(super) struct Completed {
 pub(super) async fn complete(
     worker: &Worker,
     caller: &Caller,
-    dialect: &'static dyn ClientDialect,
+    route: &Route,
     request: &TurnRequest,
 ) -> Result<Option<Completed>, TurnError> {
     let conversation = request.extras.field(openai_responses::ID, "conversation").filter(|id| !id.is_null());
@@ -34,12 +35,12 @@ pub(super) async fn complete(
     let missing = conversation.map(no_such_conversation);
     let mut completed = Completed { request: request.clone(), is_in_body: true, missing };
     if has_references {
-        stored_item::resolve(worker, caller, &mut completed).await?;
+        stored_item::resolve(worker, caller, route, &mut completed).await?;
     }
     let Some(previous) = &request.previous else { return Ok(Some(completed)) };
     match stored_reply::find(worker, caller, previous).await? {
         Some(stored) => {
-            dialect.recall(&mut completed.request, &stored.conversation)?;
+            Api::Responses.dialect().recall(&mut completed.request, &stored.conversation)?;
             completed.is_in_body = false;
         }
         None => completed.missing = Some(stored_reply::no_such_response(previous.as_str())),

@@ -74,7 +74,7 @@ async fn count(
     let mut missing = None;
     if api == Api::Responses
         && names_stored_parts(&peek)
-        && let Some(completed) = complete(worker, caller, dialect, &read(api, &body)?).await?
+        && let Some(completed) = complete(worker, caller, &route, &read(api, &body)?).await?
     {
         missing = completed.missing;
         turn.request = Some(Arc::new(completed.request));

@@ -58,10 +58,16 @@ impl RoutedTurn {
     pub(super) fn keep_relayed(
         &mut self,
         worker: &Arc<Worker>,
+        upstream: &str,
         body: &[u8],
     ) -> Option<BoxFuture<'static, ()>> {
         let keeper = self.keeper.take()?;
-        let reply = RelayedReply { body: body.to_vec(), context: self.context(), dialect: self.turn.dialect };
+        let reply = RelayedReply {
+            body: body.to_vec(),
+            context: self.context(),
+            dialect: self.turn.dialect,
+            upstream: upstream.to_owned(),
+        };
         Some(Box::pin(keeper.keep_relayed(Arc::clone(worker), self.request(), reply)))
     }
 
@@ -191,7 +197,7 @@ async fn add_stored_parts(
 ) -> Result<Losses, TurnError> {
     let dialect = routed.turn.dialect;
     let mut losses = Losses::default();
-    let Some(completed) = complete(worker, caller, dialect, &*routed.turn.request()?).await? else {
+    let Some(completed) = complete(worker, caller, &routed.route, &*routed.turn.request()?).await? else {
         return Ok(losses);
     };
     let Completed { mut request, is_in_body, missing } = completed;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use toolgate_backend::Route;
 use toolgate_dialect::openai_responses;
 use toolgate_model::{ErrorKind, Reply, TurnError};
 use toolgate_state::{ItemId, StoredItem};
@@ -17,11 +18,11 @@ use crate::service::Worker;
 const NOT_FOUND: u16 = 404;
 
 /// Who issued the id of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum IdIssuer {
-    /// The host, whose reply was relayed: it knows the item.
-    Host,
+    /// The host of the upstream with this name, whose reply was relayed: it knows the item.
+    Host(String),
     /// The gateway: no host knows the item.
     Gateway,
 }
@@ -34,10 +35,10 @@ struct ItemBody {
 }
 
 /// The items of a reply, for the store.
-pub(super) fn of_reply(reply: &Reply, written: &[u8], id_issuer: IdIssuer) -> Vec<StoredItem> {
+pub(super) fn of_reply(reply: &Reply, written: &[u8], id_issuer: &IdIssuer) -> Vec<StoredItem> {
     let items = openai_responses::reply_items(reply, written).into_iter();
     let stored = items.filter_map(|item| {
-        let body = ItemBody { id_issuer, item: RawValue::from_string(item.json).ok()? };
+        let body = ItemBody { id_issuer: id_issuer.clone(), item: RawValue::from_string(item.json).ok()? };
         Some(StoredItem { id: ItemId::new(item.id), body: serde_json::to_string(&body).ok()? })
     });
     stored.collect()
@@ -47,6 +48,7 @@ pub(super) fn of_reply(reply: &Reply, written: &[u8], id_issuer: IdIssuer) -> Ve
 pub(super) async fn resolve(
     worker: &Worker,
     caller: &Caller,
+    route: &Route,
     completed: &mut Completed,
 ) -> Result<(), TurnError> {
     let named = openai_responses::item_references(&completed.request);
@@ -60,7 +62,10 @@ pub(super) async fn resolve(
     let items = found.iter().map(|(id, body)| (*id, body.item.get())).collect();
     openai_responses::resolve_references(&mut completed.request, &items)?;
     // The host that issued an id has the item, and gets the client's bytes.
-    completed.is_in_body = found.values().all(|body| body.id_issuer == IdIssuer::Host);
+    completed.is_in_body = found.values().all(|body| match &body.id_issuer {
+        IdIssuer::Host(upstream) => route.goes_only_to(upstream),
+        IdIssuer::Gateway => false,
+    });
     Ok(())
 }
 

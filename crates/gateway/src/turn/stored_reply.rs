@@ -64,7 +64,7 @@ impl ReplyKeeper {
         request: Arc<TurnRequest>,
         relayed: RelayedReply,
     ) {
-        let RelayedReply { body, context, dialect } = relayed;
+        let RelayedReply { body, context, dialect, upstream } = relayed;
         let host = toolgate_dialect::registry::find(dialect.id().name).map(|dialect| dialect.upstream);
         let reply = match host.map(|host| host.read_reply(&body)) {
             Some(Ok(read)) => read.value,
@@ -78,7 +78,7 @@ impl ReplyKeeper {
         if matches!(reply.finish.stop, StopReason::Other(_)) {
             return;
         }
-        let complete = CompleteReply { reply, context, written: Some(body), ids: IdIssuer::Host };
+        let complete = CompleteReply { reply, context, written: Some(body), ids: IdIssuer::Host(upstream) };
         self.keep(worker, dialect, request, complete).await;
     }
 
@@ -93,7 +93,7 @@ impl ReplyKeeper {
         let CompleteReply { reply, context, written, ids } = complete;
         let Some(conversation) = dialect.remember(&request, &reply) else { return };
         let written = written.unwrap_or_else(|| dialect.write_reply(&reply, &context).value);
-        let items = stored_item::of_reply(&reply, &written, ids);
+        let items = stored_item::of_reply(&reply, &written, &ids);
         let body = String::from_utf8(written)
             .map_err(|error| error.to_string())
             .and_then(|text| RawValue::from_string(text).map_err(|error| error.to_string()))
@@ -137,6 +137,8 @@ pub(super) struct RelayedReply {
     pub(super) body: Vec<u8>,
     pub(super) context: ReplyContext,
     pub(super) dialect: &'static dyn ClientDialect,
+    /// The name of its upstream.
+    pub(super) upstream: String,
 }
 
 /// The id names nothing this caller may see.

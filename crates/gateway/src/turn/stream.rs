@@ -164,7 +164,8 @@ impl StreamBody {
                     None => return Poll::Ready(Some(frames)),
                     // The last frames wait in `out` until the reply is stored.
                     Some(reply) => {
-                        self.keeping = self.routed.keep_relayed(&self.worker, reply.as_bytes());
+                        let upstream = self.record.upstream().cloned().unwrap_or_default();
+                        self.keeping = self.routed.keep_relayed(&self.worker, &upstream, reply.as_bytes());
                         self.out.extend_from_slice(&frames);
                     }
                 },

@@ -2,11 +2,12 @@
 
 use http::Method;
 use serde_json::{Value, json};
+use toolgate_backend::config::{UpstreamName, Via};
 use toolgate_prompted::PromptedOptions;
 use toolgate_testkit::{Script, ScriptedUpstream};
 
 use crate::continuing::{ask_as, gate_for_two, last_event};
-use crate::gate::{Gate, error_message};
+use crate::gate::{Gate, backends, config, error_message, host, route};
 use crate::hosts::HOSTS;
 use crate::{replies, text_host};
 
@@ -179,6 +180,27 @@ async fn a_reference_that_the_host_named_is_relayed_to_it() {
         upstream.on(Script::json(200, (HOSTS[2].whole)()));
         assert_eq!(gate.post(PATH, &body).await.text().await, (HOSTS[2].whole)().to_string());
         assert_eq!(upstream.next_request().await.json(), body, "the host resolves its own ids");
+    }
+}
+
+#[tokio::test]
+async fn a_reference_that_another_host_named_is_resolved() {
+    let upstream = ScriptedUpstream::start().await;
+    let mut backends = backends(&upstream);
+    backends.upstreams.push(host("other", "openai-responses", &upstream));
+    backends.models.push(route("other", &[Via::Upstream(UpstreamName::new("other"))]));
+    let gate = Gate::start(&config(), backends);
+    for stream in [false, true] {
+        let script = (HOSTS[2].tail)(HOSTS[2].begun());
+        upstream.on(if stream { script } else { Script::json(200, (HOSTS[2].whole)()) });
+        gate.post(PATH, &json!({ "model": "resp", "input": "one", "stream": stream })).await.text().await;
+        upstream.next_request().await;
+        upstream.on(Script::json(200, (HOSTS[2].whole)()));
+        let input =
+            json!([{ "type": "item_reference", "id": "msg_1" }, { "role": "user", "content": "two" }]);
+        assert_eq!(gate.post(PATH, &json!({ "model": "other", "input": input })).await.status(), 200);
+        let sent = upstream.next_request().await.json().to_string();
+        assert!(sent.contains("hi there") && !sent.contains("item_reference"), "{sent}");
     }
 }
 
