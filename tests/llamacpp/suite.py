@@ -55,10 +55,8 @@ def ask(client, model, history, tools, streamed, max_tokens):
 
 
 def text(client, host, streamed):
-    history = client.user(QUESTION)
-    answer = ask(client, f"native/{host}", history, False, streamed, TEXT_TOKENS)
+    answer = ask(client, f"native/{host}", client.user(QUESTION), False, streamed, TEXT_TOKENS)
     expect(answer.text != "" and answer.calls == [], answer)
-    ask(client, f"native/{host}", history + answer.history + client.user("And in Rome?"), False, streamed, TEXT_TOKENS)
 
 
 def tools(client, host, streamed):
