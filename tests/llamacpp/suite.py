@@ -27,6 +27,8 @@ QUESTION = "What is the weather in Paris?"
 TEXT_TOKENS = 16
 # Enough for a call.
 CALL_TOKENS = 40
+# Enough for the line that begins calls and some text.
+PROMPTED_TOKENS = 24
 
 
 def expect(fact, *seen):
@@ -71,7 +73,7 @@ def tools(client, host, streamed):
 
 
 def prompted_tools(client, host, streamed):
-    answer = ask(client, f"prompted/{host}", client.user(QUESTION), True, streamed, CALL_TOKENS)
+    answer = ask(client, f"prompted/{host}", client.user(QUESTION), True, streamed, PROMPTED_TOKENS)
     expect("<<CALL_" not in answer.text, answer.text)
 
 
