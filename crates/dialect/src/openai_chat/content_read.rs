@@ -27,11 +27,16 @@ fn read_part(part: PartIn) -> Part {
             Part::Text(Text { text: refusal, extras: extras(extra) })
         }
         PartIn::Image(ImageIn { image_url, extra }) => {
-            let ImageUrlIn { url, detail, extra: inner } = match image_url {
-                StringOrObject::String(url) => ImageUrlIn { url, detail: None, extra: Fields::new() },
-                StringOrObject::Object(image) => image,
+            let (url, detail, extras) = match image_url {
+                StringOrObject::Object(ImageUrlIn { url, detail, extra: inner }) => {
+                    (url, detail, nested_extras(extra, "image_url", inner))
+                }
+                StringOrObject::String(url) => {
+                    let mut extras = extras(extra);
+                    extras.mark(ID, marks::URL_STRING);
+                    (url, None, extras)
+                }
             };
-            let extras = nested_extras(extra, "image_url", inner);
             Part::Image(Image { source: Source::from_url(url), detail, extras })
         }
         PartIn::Audio(AudioIn { input_audio: AudioDataIn { data, format, extra: inner }, extra }) => {

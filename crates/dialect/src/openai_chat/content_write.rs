@@ -6,7 +6,7 @@ use serde::Serialize;
 use toolgate_model::{Audio, Document, Fields, Image, Losses, Part, Source};
 
 use super::extras::write_nested;
-use super::{ID, Origin};
+use super::{ID, Origin, marks};
 
 /// `content` to write.
 #[derive(Serialize)]
@@ -43,7 +43,7 @@ pub(super) enum TypedPart<'a> {
         extra: Fields,
     },
     ImageUrl {
-        image_url: UrlOut<'a>,
+        image_url: ImageOut<'a>,
         #[serde(flatten)]
         extra: Fields,
     },
@@ -69,6 +69,13 @@ impl<'a> ThinkingText<'a> {
     pub(super) fn new(text: impl Into<Cow<'a, str>>) -> Self {
         Self { r#type: "text", text: text.into() }
     }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum ImageOut<'a> {
+    Object(UrlOut<'a>),
+    String(Cow<'a, str>),
 }
 
 #[derive(Serialize)]
@@ -149,7 +156,11 @@ fn write_image<'a>(image: &'a Image, place: &str, losses: &mut Losses) -> PartOu
         }
     };
     let (extra, inner) = write_nested(&image.extras, "image_url", place, losses);
-    let image_url = UrlOut { url, detail: image.detail.as_deref(), extra: inner };
+    let image_url = if image.extras.is_marked(ID, marks::URL_STRING) {
+        ImageOut::String(url)
+    } else {
+        ImageOut::Object(UrlOut { url, detail: image.detail.as_deref(), extra: inner })
+    };
     PartOut::Typed(TypedPart::ImageUrl { image_url, extra })
 }
 

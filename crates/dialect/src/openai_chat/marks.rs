@@ -24,8 +24,10 @@ pub(super) const REASONING_TEXT: &str = "reasoning_text";
 pub(super) const REASONING_DETAILS: &str = "reasoning_details";
 /// Reasoning was a `thinking` content part.
 pub(super) const REASONING_PART: &str = "reasoning_part";
-/// The call had no id.
+/// The call or result had no id.
 pub(super) const NO_ID: &str = "no_id";
+/// `image_url` was a string.
+pub(super) const URL_STRING: &str = "url_string";
 /// The call had no `type`.
 pub(super) const NO_TYPE: &str = "no_type";
 /// The usage had no `cached_tokens`.

@@ -131,6 +131,7 @@ fn read_format(format: Option<FormatIn>, extra: &mut Fields, marks: &mut Vec<&'s
             (OutputFormat::Text, unknown)
         }
         Some(FormatIn::JsonObject(unknown)) => (OutputFormat::JsonObject, unknown),
+        Some(FormatIn::Other(format)) => (OutputFormat::Text, format.fields),
         Some(FormatIn::JsonSchema { json_schema, extra: unknown }) => {
             let SchemaIn { name, description, schema, strict, extra: inner } = json_schema;
             let schema = schema.unwrap_or_else(JsonText::empty_object);

@@ -55,14 +55,19 @@ impl Conversation {
                 self.messages.push(Message::Assistant(message));
             }
             MessageIn::Tool(ToolResultIn { tool_call_id, name, content, mut extra }) => {
+                let has_id = tool_call_id.is_some();
                 let (call, kind) = self.answered_call(tool_call_id, name.as_deref());
                 extra.extend(name.map(|name| ("name".to_owned(), Value::from(name))));
+                let mut extras = extras(extra);
+                if !has_id {
+                    extras.mark(ID, marks::NO_ID);
+                }
                 self.result(ToolResult {
                     call,
                     kind,
                     content: content_read::read(content),
                     outcome: ToolOutcome::Success,
-                    extras: extras(extra),
+                    extras,
                 });
             }
             MessageIn::Function(FunctionResultIn { name, content, extra }) => {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    CallKind, Choice, CustomTool, Fields, FunctionTool, Parallel, Tool, ToolChoice, TurnError,
+    CallKind, Choice, CustomTool, Extras, Fields, FunctionTool, Parallel, Tool, ToolChoice, TurnError,
 };
 
 use super::ID;
@@ -33,13 +33,20 @@ fn read_function(function: FunctionToolIn, extra: Fields) -> Tool {
     Tool::Function(FunctionTool { name: name.into(), description, schema: parameters, strict, extras })
 }
 
-/// Reads the tool choice. `parallel_tool_calls` alone forces no call (T31).
+/// The key of a choice in an unusual form, in the choice's extras.
+pub(super) const TOOL_CHOICE: &str = "tool_choice";
+
+/// Reads the tool choice. `parallel_tool_calls` alone forces no call (T31). A form that only some hosts accept is kept
+/// for hosts of this dialect.
 pub(super) fn read_choice(
     tool_choice: Option<StringOrObject<Fields>>,
     function_call: Option<StringOrObject<NameIn>>,
     parallel: Option<bool>,
 ) -> Result<ToolChoice, TurnError> {
     let parallel = parallel.map(|allowed| if allowed { Parallel::Allowed } else { Parallel::Forbidden });
+    let extras = tool_choice.as_ref().and_then(unusual_form).map_or(Extras::NONE, |form| {
+        Extras::of(ID, Fields::from_iter([(TOOL_CHOICE.to_owned(), form)])).all_envelope_fields()
+    });
     let choice = match (tool_choice, function_call) {
         (Some(StringOrObject::String(word)), _) => Some(read_keyword("tool_choice", &word)?),
         (Some(StringOrObject::Object(fields)), _) if is_list_of_allowed(&fields) => {
@@ -53,7 +60,22 @@ pub(super) fn read_choice(
         }
         (None, None) => None,
     };
-    Ok(ToolChoice { choice, parallel, ..ToolChoice::default() })
+    Ok(ToolChoice { choice, parallel, extras, ..ToolChoice::default() })
+}
+
+fn unusual_form(choice: &StringOrObject<Fields>) -> Option<Value> {
+    match choice {
+        StringOrObject::String(word) => (word == "any").then(|| Value::from(word.as_str())),
+        StringOrObject::Object(fields) => {
+            let tag = fields.get("type").and_then(Value::as_str).unwrap_or_default();
+            let is_unusual = match tag {
+                "function" | "custom" => !fields.contains_key(tag),
+                "" | "tool" | "none" | "auto" | "required" | "any" => true,
+                _ => false,
+            };
+            is_unusual.then(|| Value::Object(fields.clone()))
+        }
+    }
 }
 
 fn is_list_of_allowed(fields: &Fields) -> bool {

@@ -9,6 +9,7 @@ use toolgate_model::{
 };
 
 use super::extras::{take_object, write_nested};
+use super::request_read_tools::TOOL_CHOICE;
 use super::request_write_messages::{self, MessageOut};
 use super::request_write_tools::{self, ChoiceOut, FunctionOut, ToolOut};
 use super::{ID, Origin, marks};
@@ -82,7 +83,8 @@ enum StopOut<'a> {
 
 #[derive(Serialize)]
 struct FormatOut<'a> {
-    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     json_schema: Option<SchemaOut<'a>>,
     #[serde(flatten)]
@@ -202,11 +204,12 @@ pub(super) fn write(request: &TurnRequest, form: RequestForm<'_>) -> Result<Writ
         if is_legacy {
             out.function_call = choice
                 .and_then(|choice| request_write_tools::write_legacy_choice(choice, &names, &mut losses));
-        } else {
+        } else if request.tool_choice.extras.field(ID, TOOL_CHOICE).is_none() {
             out.tool_choice = request_write_tools::write_allowed(&request.tool_choice, &names, &mut losses)
                 .or_else(|| request_write_tools::write_choice(choice?, &names, &mut losses));
         }
         out.parallel_tool_calls = request.tool_choice.parallel.map(|parallel| parallel == Parallel::Allowed);
+        // With the choice, if it came in an unusual form.
         out.extra.extend(request.tool_choice.extras.write(ID, "tool_choice", &mut losses));
     }
     let body = serde_json::to_vec(&out)
@@ -255,9 +258,13 @@ fn write_stop(request: &TurnRequest) -> Option<StopOut<'_>> {
 
 fn write_format<'a>(request: &'a TurnRequest, extra: Fields, losses: &mut Losses) -> Option<FormatOut<'a>> {
     match &request.output {
+        // A format of the host's own, its type included.
+        OutputFormat::Text if extra.contains_key("type") => {
+            Some(FormatOut { r#type: None, json_schema: None, extra })
+        }
         OutputFormat::Text if !request.extras.is_marked(ID, marks::TEXT_FORMAT) => None,
-        OutputFormat::Text => Some(FormatOut { r#type: "text", json_schema: None, extra }),
-        OutputFormat::JsonObject => Some(FormatOut { r#type: "json_object", json_schema: None, extra }),
+        OutputFormat::Text => Some(FormatOut { r#type: Some("text"), json_schema: None, extra }),
+        OutputFormat::JsonObject => Some(FormatOut { r#type: Some("json_object"), json_schema: None, extra }),
         OutputFormat::JsonSchema(SchemaFormat { name, description, schema, strict, extras }) => {
             let (extra, inner) = write_nested(extras, "json_schema", "response_format", losses);
             let json_schema = SchemaOut {
@@ -268,7 +275,7 @@ fn write_format<'a>(request: &'a TurnRequest, extra: Fields, losses: &mut Losses
                 strict: *strict,
                 extra: inner,
             };
-            Some(FormatOut { r#type: "json_schema", json_schema: Some(json_schema), extra })
+            Some(FormatOut { r#type: Some("json_schema"), json_schema: Some(json_schema), extra })
         }
     }
 }

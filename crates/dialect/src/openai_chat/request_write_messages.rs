@@ -28,7 +28,8 @@ pub(super) enum MessageOut<'a> {
     Assistant(Box<AssistantOut<'a>>),
     Tool {
         role: &'static str,
-        tool_call_id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_call_id: Option<&'a str>,
         content: ContentOut<'a>,
         #[serde(flatten)]
         extra: Fields,
@@ -230,7 +231,8 @@ impl<'a> Writer<'a, '_> {
             let name = self.names.to_host(name);
             return self.out.push(MessageOut::Function { role: "function", name, content, extra });
         }
-        self.out.push(MessageOut::Tool { role: "tool", tool_call_id: id, content, extra });
+        let tool_call_id = Some(id).filter(|_| !result.extras.is_marked(ID, marks::NO_ID));
+        self.out.push(MessageOut::Tool { role: "tool", tool_call_id, content, extra });
     }
 
     /// Writes a result as text (T25). Images and files are mentioned in it and follow in a user message.

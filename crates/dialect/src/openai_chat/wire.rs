@@ -345,7 +345,12 @@ impl<'de> Tagged<'de> for CallIn {
 pub(super) enum FormatIn {
     Text(Fields),
     JsonObject(Fields),
-    JsonSchema { json_schema: SchemaIn, extra: Fields },
+    JsonSchema {
+        json_schema: SchemaIn,
+        extra: Fields,
+    },
+    /// A format that only some hosts have, such as a grammar.
+    Other(Opaque),
 }
 
 #[derive(Deserialize)]
@@ -373,10 +378,7 @@ impl<'de> Tagged<'de> for FormatIn {
                 let SchemaFields { json_schema, extra } = SchemaFields::deserialize(fields)?;
                 Self::JsonSchema { json_schema, extra }
             }
-            other => {
-                let message = format!("unknown type `{other}`: use text, json_object or json_schema");
-                return Err(D::Error::custom(message));
-            }
+            other => Self::Other(opaque(other, Fields::deserialize(fields)?)),
         })
     }
 }

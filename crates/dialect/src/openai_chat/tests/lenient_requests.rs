@@ -1,7 +1,7 @@
 //! Forms that the specification does not have, but that hosts of this dialect accept.
 
 use serde_json::{Value, json};
-use toolgate_model::{Message, Part, TurnRequest};
+use toolgate_model::{CallKind, Choice, Message, Part, Source, TurnRequest};
 
 use super::read_request;
 
@@ -33,9 +33,16 @@ fn a_tool_without_a_type_is_a_function() {
 #[test]
 fn an_image_url_may_be_a_string() {
     let url = "data:image/png;base64,aGk=";
-    let regular = json!([{"type": "image_url", "image_url": {"url": url}}]);
-    check(&user(&json!([{"type": "image_url", "image_url": url}])), &user(&regular));
-    check(&user(&json!([{"image_url": {"url": url}}])), &user(&regular));
+    let source = Source::Base64 { media_type: "image/png".into(), data: "aGk=".into() };
+    for part in [
+        json!({"type": "image_url", "image_url": url}),
+        json!({"image_url": url}),
+        json!({"image_url": {"url": url}}),
+    ] {
+        let request = with(&user(&json!([part])));
+        let Message::User(user) = &request.messages[0] else { panic!("{request:?}") };
+        assert!(matches!(&user.content[0], Part::Image(image) if image.source == source), "{part}");
+    }
 }
 
 #[test]
@@ -62,14 +69,19 @@ fn numbers_may_be_strings_or_have_a_fraction() {
 
 #[test]
 fn a_tool_choice_may_have_the_form_of_other_hosts() {
-    let named = json!({"tool_choice": {"type": "function", "function": {"name": "f"}}});
-    check(&json!({"tool_choice": {"type": "tool", "name": "f"}}), &named);
-    check(&json!({"tool_choice": {"type": "function", "name": "f"}}), &named);
-    check(&json!({"tool_choice": {"function": {"name": "f"}}}), &named);
-    for (object, word) in [("auto", "auto"), ("any", "required"), ("required", "required"), ("none", "none")]
-    {
-        check(&json!({"tool_choice": {"type": object}}), &json!({"tool_choice": word}));
-    }
+    let check = |choice: Value, expect: Choice| {
+        let request = with(&json!({"tool_choice": choice}));
+        assert_eq!(request.tool_choice.choice, Some(expect), "{choice}");
+    };
+    let named = || Choice::Named("f".into(), CallKind::Function);
+    check(json!({"type": "tool", "name": "f"}), named());
+    check(json!({"type": "function", "name": "f"}), named());
+    check(json!({"function": {"name": "f"}}), named());
+    check(json!({"type": "auto"}), Choice::Auto);
+    check(json!({"type": "any"}), Choice::Any);
+    check(json!({"type": "required"}), Choice::Any);
+    check(json!({"type": "none"}), Choice::None);
+    check(json!("any"), Choice::Any);
 }
 
 /// The ids of a request's results, and the texts of its other user messages.

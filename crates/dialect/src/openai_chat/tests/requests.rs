@@ -41,6 +41,7 @@ fn settings_keep_their_spelling() {
     check(json!({"stream": true}));
     check(json!({"response_format": {"type": "text"}}));
     check(json!({"response_format": {"type": "json_object"}}));
+    check(json!({"response_format": {"type": "grammar", "grammar": "root ::= [a-z]"}}));
     check(json!({"response_format": {"type": "json_schema", "json_schema":
         {"name": "n", "description": "d", "schema": {"b": 1, "a": 2}, "strict": true, "x": 1}}}));
 }
@@ -95,6 +96,10 @@ fn tools_and_choices_round_trip() {
         json!("required"),
         json!({"type": "function", "function": {"name": "f"}}),
         json!({"type": "custom", "custom": {"name": "c"}}),
+        json!("any"),
+        json!({"type": "tool", "name": "f"}),
+        json!({"type": "function", "name": "f"}),
+        json!({"type": "any"}),
         json!({"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "f"}}]}}),
         json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [
             {"type": "custom", "custom": {"name": "c"}}, {"type": "browser", "depth": 3}]}}),
@@ -119,12 +124,13 @@ fn every_kind_of_message_round_trips() {
             {"type": "text", "text": "look", "prompt_cache_breakpoint": {"mode": "explicit"}},
             {"type": "image_url", "image_url": {"url": "https://x/y.png", "detail": "low"}},
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
+            {"type": "image_url", "image_url": "https://x/y.png"},
             {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}},
             {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,aGk="}},
             {"type": "file", "file": {"file_id": "file-1"}},
             {"type": "hologram", "depth": 3}]},
         {"role": "assistant", "content": null, "tool_calls": [call, custom], "reasoning_content": "hm"},
-        {"role": "tool", "tool_call_id": "c1", "content": ""},
+        {"role": "tool", "content": ""},
         {"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]},
         {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "refusal", "refusal": "no"}], "reasoning": "hm"},
         {"role": "assistant", "content": "b", "reasoning": "same", "reasoning_content": "same", "audio": {"id": "a1"}},
