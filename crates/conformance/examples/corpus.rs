@@ -1,6 +1,8 @@
-//! `cargo xtask corpus PATH`: runs the conformance checks on a folder of recorded exchanges.
+//! `cargo xtask corpus PATH`: runs the conformance checks on a folder of recorded exchanges. Broken recordings are listed
+//! in `broken_recordings.json` with the reason; a listed one that passes is reported.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,18 +19,30 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     files.sort();
-    let mut passed = 0;
+    let broken: BTreeMap<PathBuf, String> = match serde_json::from_str(BROKEN_RECORDINGS) {
+        Ok(broken) => broken,
+        Err(error) => {
+            eprintln!("reading broken_recordings.json failed: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let (mut passed, mut listed) = (0, 0);
     for file in &files {
         let faults = examine_file(file);
-        let name = file.strip_prefix(&folder).unwrap_or(file).display();
-        passed += usize::from(faults.is_empty());
-        for fault in faults {
-            println!("{name}: {fault}");
+        let name = file.strip_prefix(&folder).unwrap_or(file);
+        match (broken.get(name), faults.is_empty()) {
+            (Some(_), false) => listed += 1,
+            (Some(reason), true) => println!("{}: passes, but is listed: {reason}", name.display()),
+            (None, true) => passed += 1,
+            (None, false) => faults.iter().for_each(|fault| println!("{}: {fault}", name.display())),
         }
     }
-    println!("corpus: {passed} of {} exchanges pass", files.len());
-    if passed == files.len() && !files.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!("corpus: {passed} of {} exchanges pass; {listed} are listed as broken", files.len());
+    if passed + listed == files.len() && passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
+
+/// Names of recordings, each with the reason why no program could pass it.
+const BROKEN_RECORDINGS: &str = include_str!("../broken_recordings.json");
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {

@@ -32,7 +32,7 @@ pub(super) fn request(from: &Dialect, request: &TurnRequest, faults: &mut Verdic
                     pairing::repair(&mut repaired.messages, &mut Losses::default());
                 }
                 let before = essence::of_request(&repaired);
-                let after = essence::of_written(&read.value, translation.names());
+                let after = essence::of_written(&repaired, &read.value, translation.names());
                 report_unexplained(&format!("request in {name}"), &before, &after, &written.losses, faults);
             }
             Err(error) => faults.push(format!("reading the request in {name} failed: {error}")),

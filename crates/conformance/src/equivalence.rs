@@ -1,10 +1,17 @@
 //! When two JSON bodies of one dialect are equivalent.
 //!
-//! - a missing field equals `null`, an empty array, an empty object and a flag with its default value;
-//! - a string in place of content parts equals one text part;
+//! - a missing field equals `null`, an empty array, an empty object, a flag with its default value and a token count
+//!   of zero;
+//! - a string in place of content parts or input items equals one text part;
 //! - numbers are compared by value, objects in any key order, call arguments as parsed JSON;
-//! - consecutive user messages of a Messages request equal one message (the API joins them);
+//! - consecutive user messages of a Messages request equal one message (the API joins them), and thinking without a
+//!   signature equals none (no host of Claude accepts it);
+//! - the results of one turn may be in any order, because they name their calls;
+//! - different words for the same value are equal (`any` and `required`, `eos` and `stop`);
 //! - legacy names (`functions`, `max_tokens`) must be kept; `obfuscation` padding is ignored.
+//!
+//! In a reply, a field that the API requires may be added, no content equals empty content, and only the first choice
+//! counts: the others are reported as lost.
 
 use serde_json::{Map, Value, json};
 use toolgate_model::DialectId;
@@ -21,7 +28,10 @@ pub enum Side {
 /// The first difference in meaning between two bodies.
 pub fn difference(dialect: DialectId, side: Side, before: Value, after: Value) -> Option<String> {
     let before = canonical(dialect, side, before);
-    let after = canonical(dialect, side, after);
+    let mut after = canonical(dialect, side, after);
+    if side == Side::Reply {
+        remove_added(&before, &mut after);
+    }
     first_difference("", &before, &after)
 }
 
@@ -29,14 +39,23 @@ pub fn difference(dialect: DialectId, side: Side, before: Value, after: Value) -
 fn canonical(dialect: DialectId, side: Side, body: Value) -> Value {
     let mut body = canonical_value("", body).unwrap_or_else(|| json!({}));
     let Some(fields) = body.as_object_mut() else { return body };
-    if side == Side::Request {
-        join_user_messages(dialect, fields);
+    match side {
+        Side::Request => {
+            remove_unsigned_thinking(dialect, fields);
+            join_user_messages(dialect, fields);
+            sort_results(fields);
+        }
+        Side::Reply => {
+            if let Some(Value::Array(choices)) = fields.get_mut("choices") {
+                choices.truncate(1);
+            }
+        }
     }
     body
 }
 
 /// Fields in which a string equals one text part.
-const CONTENT_FIELDS: [&str; 5] = ["content", "system", "input", "output", "instructions"];
+const CONTENT_FIELDS: [&str; 4] = ["content", "system", "output", "instructions"];
 /// Fields whose string is parsed as JSON.
 const JSON_FIELDS: [&str; 1] = ["arguments"];
 /// Default values, equal to an absent field.
@@ -46,6 +65,11 @@ const DEFAULTS: [(&str, Value); 4] = [
     ("background", Value::Bool(false)),
     ("strict", Value::Null),
 ];
+/// Texts that equal an absent field if they are empty.
+const OPTIONAL_TEXTS: [&str; 4] = ["reasoning_content", "reasoning", "signature", "refusal"];
+/// Words with the same meaning: the field, a host's word, the API's word.
+const SAME_WORDS: [(&str, &str, &str); 2] =
+    [("tool_choice", "any", "required"), ("finish_reason", "eos", "stop")];
 
 fn canonical_value(field: &str, value: Value) -> Option<Value> {
     if DEFAULTS.iter().any(|(name, default)| *name == field && *default == value) {
@@ -53,14 +77,18 @@ fn canonical_value(field: &str, value: Value) -> Option<Value> {
     }
     match value {
         Value::Null => None,
+        Value::Number(number) if field.ends_with("_tokens") && number.as_u64() == Some(0) => None,
         Value::Number(number) => Some(number.as_f64().map_or(Value::Number(number), |number| json!(number))),
+        Value::String(text) if OPTIONAL_TEXTS.contains(&field) && text.is_empty() => None,
+        Value::String(text) if field == "input" => {
+            Some(json!([{ "role": "user", "content": text_content(&text) }]))
+        }
         Value::String(text) if CONTENT_FIELDS.contains(&field) => Some(text_content(&text)),
-        Value::String(text) if JSON_FIELDS.contains(&field) => Some(
-            serde_json::from_str(&text)
-                .ok()
-                .and_then(|json| canonical_value("", json))
-                .unwrap_or(Value::String(text)),
-        ),
+        Value::String(text) if JSON_FIELDS.contains(&field) => canonical_json(text),
+        Value::String(text) => {
+            let same = SAME_WORDS.iter().find(|(name, word, _)| *name == field && *word == text);
+            Some(same.map_or(Value::String(text), |(_, _, word)| Value::from(*word)))
+        }
         Value::Array(items) => {
             let items: Vec<Value> = items.into_iter().filter_map(|item| canonical_value("", item)).collect();
             (!items.is_empty()).then_some(Value::Array(items))
@@ -75,7 +103,16 @@ fn canonical_value(field: &str, value: Value) -> Option<Value> {
             remove_redundant_type(&mut out);
             (!out.is_empty()).then_some(Value::Object(out))
         }
-        other @ (Value::Bool(_) | Value::String(_)) => Some(other),
+        other @ Value::Bool(_) => Some(other),
+    }
+}
+
+/// Parsed arguments. No arguments equal an empty object.
+fn canonical_json(text: String) -> Option<Value> {
+    match serde_json::from_str(&text) {
+        Ok(json) => canonical_value("", json),
+        Err(_) if text.trim().is_empty() => None,
+        Err(_) => Some(Value::String(text)),
     }
 }
 
@@ -91,6 +128,63 @@ fn remove_redundant_type(fields: &mut Map<String, Value>) {
         || (tag == "custom" && fields.contains_key("input_schema"))
     {
         fields.remove("type");
+    }
+}
+
+/// The fields that a reply must have: a writer adds them if the host left them out.
+const REQUIRED_FIELDS: [&str; 5] = ["id", "object", "created", "model", "finish_reason"];
+
+/// Removes required fields and empty content that only the second body has.
+fn remove_added(before: &Value, after: &mut Value) {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            after.retain(|name, value| {
+                let is_empty_content = name == "content" && *value == text_content("");
+                before.contains_key(name) || !REQUIRED_FIELDS.contains(&name.as_str()) && !is_empty_content
+            });
+            for (name, value) in after {
+                remove_added(before.get(name).unwrap_or(&Value::Null), value);
+            }
+        }
+        (Value::Array(before), Value::Array(after)) => {
+            before.iter().zip(after).for_each(|(before, after)| remove_added(before, after));
+        }
+        _ => {}
+    }
+}
+
+/// No host of Claude accepts thinking without a signature, so it is not sent.
+fn remove_unsigned_thinking(dialect: DialectId, body: &mut Map<String, Value>) {
+    let Some(Value::Array(messages)) = body.get_mut("messages").filter(|_| dialect.provider == "anthropic")
+    else {
+        return;
+    };
+    for message in messages {
+        if let Some(Value::Array(blocks)) = message.get_mut("content") {
+            blocks.retain(|block| block["type"] != "thinking" || block.get("signature").is_some());
+        }
+    }
+}
+
+/// Sorts the results of one turn by the id of their call.
+fn sort_results(body: &mut Map<String, Value>) {
+    let id = |item: &Value| {
+        let names = ["tool_call_id", "call_id", "tool_use_id"];
+        let is_result =
+            item["role"] == "tool" || item.get("output").is_some() || item["type"] == "tool_result";
+        names.iter().find_map(|name| item.get(*name)?.as_str()).filter(|_| is_result).map(str::to_owned)
+    };
+    for name in ["messages", "input"] {
+        let Some(Value::Array(items)) = body.get_mut(name) else { continue };
+        for run in items.chunk_by_mut(|one, next| id(one).is_some() == id(next).is_some()) {
+            run.sort_by_key(id);
+        }
+        for item in items {
+            let Some(Value::Array(blocks)) = item.get_mut("content") else { continue };
+            for run in blocks.chunk_by_mut(|one, next| id(one).is_some() == id(next).is_some()) {
+                run.sort_by_key(id);
+            }
+        }
     }
 }
 
@@ -167,5 +261,59 @@ mod tests {
         let user = |text: &str| json!({"role": "user", "content": [{"type": "text", "text": text}]});
         let both = json!({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
         check(json!({"messages": [user("a"), user("b")]}), json!({"messages": [both]}), None);
+        check(json!({"arguments": ""}), json!({"arguments": "{}"}), None);
+        check(json!({"input": "a"}), json!({"input": [{"role": "user", "content": "a"}]}), None);
+        check(json!({"tool_choice": "any"}), json!({"tool_choice": "required"}), None);
+        check(
+            json!({"tool_choice": "none"}),
+            json!({"tool_choice": "required"}),
+            Some(".tool_choice was \"none\" and is \"required\""),
+        );
+        let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": id});
+        check(
+            json!({"messages": [result("a"), result("b")]}),
+            json!({"messages": [result("b"), result("a")]}),
+            None,
+        );
+        let apart = json!({"messages": [result("b"), user("x"), result("a")]});
+        assert!(
+            difference(
+                MESSAGES,
+                Side::Request,
+                json!({"messages": [result("a"), user("x"), result("b")]}),
+                apart
+            )
+            .is_some()
+        );
+    }
+
+    #[test]
+    fn a_reply_may_gain_only_required_fields() {
+        let check = |before: Value, after: Value, expect: Option<&str>| {
+            assert_eq!(difference(MESSAGES, Side::Reply, before, after).as_deref(), expect);
+        };
+        let choice = |message: Value| json!({"message": message});
+        let done = |message: Value| json!({"message": message, "finish_reason": "stop"});
+        check(
+            json!({"choices": [choice(json!({"content": null, "a": 1}))]}),
+            json!({"object": "x", "choices": [done(json!({"content": "", "a": 1}))]}),
+            None,
+        );
+        check(
+            json!({"choices": [choice(json!({"a": 1})), choice(json!({"b": 1}))]}),
+            json!({"choices": [done(json!({"a": 1}))]}),
+            None,
+        );
+        check(
+            json!({"choices": [choice(json!({"a": 1}))]}),
+            json!({"choices": [choice(json!({"a": 1, "content": "b"}))]}),
+            Some(".choices[0].message.content was missing and is [{\"text\":\"b\"}]"),
+        );
+        check(
+            json!({"usage": {"input_tokens": 1, "cached_tokens": 0}}),
+            json!({"usage": {"input_tokens": 1}}),
+            None,
+        );
+        check(json!({"object": "x"}), json!({}), Some(".object was \"x\" and is missing"));
     }
 }

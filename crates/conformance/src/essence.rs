@@ -1,11 +1,16 @@
 //! The dialect-independent content of a request or reply: texts, reasoning, calls, results and settings.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_model::{
-    Block, Choice, Document, Message, OutputFormat, Part, Reply, Sampling, Source, StopReason, Tool,
-    ToolCall, ToolOutcome, TurnRequest,
+    Block, CallKind, Document, JsonText, Message, Part, Reasoning, Reply, Source, StopReason, Tool, ToolCall,
+    ToolOutcome, TurnRequest, references,
 };
 
+mod call_numbers;
+mod settings;
+
+use call_numbers::CallNumbers;
+use settings::settings;
 use toolgate_dialect::NameMap;
 
 /// One piece of content.
@@ -82,6 +87,10 @@ pub fn joined(statements: impl IntoIterator<Item = Statement>) -> Vec<Statement>
 
 /// The content of a request.
 pub fn of_request(request: &TurnRequest) -> Vec<Statement> {
+    of_conversation(request, CallNumbers::of(&request.messages))
+}
+
+fn of_conversation<'a>(request: &'a TurnRequest, mut calls: CallNumbers<'a>) -> Vec<Statement> {
     let mut statements = Vec::new();
     // Opaque parts of the system prompt are telemetry of the client (T29).
     let said = request.system.iter().filter(|part| !matches!(part, Part::Opaque(_)));
@@ -90,9 +99,21 @@ pub fn of_request(request: &TurnRequest) -> Vec<Statement> {
         match message {
             Message::System(message) => parts(Speaker::System, &message.content, &mut statements),
             Message::User(message) => parts(Speaker::User, &message.content, &mut statements),
-            Message::Assistant(message) => statements.extend(message.content.iter().filter_map(block)),
+            Message::Assistant(message) => {
+                for content in &message.content {
+                    block(content, |call| calls.call(call), &mut statements);
+                }
+                seals(&message.content, &mut statements);
+            }
             Message::ToolResults(results) => {
-                for result in &results.results {
+                let mut results: Vec<_> =
+                    results.results.iter().map(|result| (calls.result(result), result)).collect();
+                // The order of results has no meaning: they name their calls.
+                results.sort_by_key(|(number, _)| *number);
+                for (number, result) in results {
+                    let pairing =
+                        number.map_or_else(|| "no call".to_owned(), |number| format!("call {number}"));
+                    statements.push(Statement::non_text(Speaker::ToolResult, "result", pairing));
                     if result.outcome == ToolOutcome::Error {
                         statements.push(Statement::non_text(Speaker::ToolResult, "error", ""));
                     }
@@ -106,9 +127,10 @@ pub fn of_request(request: &TurnRequest) -> Vec<Statement> {
     joined(statements)
 }
 
-/// The content of a request written for a host, with the client's tool names restored.
-pub fn of_written(request: &TurnRequest, names: &NameMap) -> Vec<Statement> {
-    let mut statements = of_request(request);
+/// The content of a request written for a host, with the client's tool names restored. Ids that the host would not
+/// accept may differ from those of the original.
+pub fn of_written(original: &TurnRequest, written: &TurnRequest, names: &NameMap) -> Vec<Statement> {
+    let mut statements = of_conversation(written, CallNumbers::of(&original.messages));
     let own = |name: &str| names.to_client(name.into()).as_str().to_owned();
     for Statement { speaker, content } in &mut statements {
         let Content::NonText(kind, detail) = content else { continue };
@@ -131,7 +153,11 @@ pub fn of_written(request: &TurnRequest, names: &NameMap) -> Vec<Statement> {
 
 /// The content of a reply.
 pub fn of_reply(reply: &Reply) -> Vec<Statement> {
-    let mut statements: Vec<Statement> = reply.blocks.iter().filter_map(block).collect();
+    let mut statements = Vec::new();
+    for content in &reply.blocks {
+        block(content, |call| call.id.as_str().to_owned(), &mut statements);
+    }
+    seals(&reply.blocks, &mut statements);
     let called = reply.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
     statements.push(Statement::non_text(
         Speaker::StopReason,
@@ -142,7 +168,7 @@ pub fn of_reply(reply: &Reply) -> Vec<Statement> {
         statements.push(Statement::non_text(
             Speaker::Usage,
             "tokens",
-            format!("{} {}", usage.total_input(), usage.output),
+            format!("{} {} {}", usage.total_input(), usage.cache_read, usage.output),
         ));
     }
     joined(statements)
@@ -166,103 +192,118 @@ fn parts<'p>(speaker: Speaker, parts: impl IntoIterator<Item = &'p Part>, statem
     for part in parts {
         match part {
             Part::Text(text) => statements.extend(Statement::text(speaker, &text.text)),
-            Part::Image(_) => statements.push(Statement::non_text(speaker, "image", "")),
+            Part::Image(image) => {
+                statements.push(Statement::non_text(speaker, "image", source(&image.source)));
+            }
             Part::Document(Document { source: Source::Text(text), name, .. }) => {
                 // Dialects that write a text document as plain text put its name on the first line.
                 statements.extend(name.as_deref().and_then(|name| Statement::text(speaker, name)));
                 statements.extend(Statement::text(speaker, text));
             }
-            Part::Document(Document { source: Source::Url(url), .. }) => {
-                statements.push(Statement::non_text(speaker, "document", url));
+            Part::Document(document) => {
+                statements.push(Statement::non_text(speaker, "document", source(&document.source)));
             }
-            Part::Document(_) => statements.push(Statement::non_text(speaker, "document", "")),
-            Part::Audio(_) => statements.push(Statement::non_text(speaker, "audio", "")),
+            Part::Audio(audio) => statements.push(Statement::non_text(speaker, "audio", &audio.data)),
+            // Identifies the client's account and is not part of the prompt.
+            Part::Opaque(opaque) if opaque.kind == "x-anthropic-billing-header" => {}
             Part::Opaque(opaque) => statements.push(Statement::non_text(speaker, &opaque.kind, "")),
         }
     }
 }
 
-fn block(block: &Block) -> Option<Statement> {
+/// What identifies the bytes of an attachment.
+fn source(source: &Source) -> String {
+    match source {
+        Source::Base64 { media_type, data } => format!("{media_type} {data}"),
+        Source::Text(text) => text.clone(),
+        Source::Url(url) => url.clone(),
+        Source::File { provider, id } => format!("{provider} {id}"),
+    }
+}
+
+/// The statements of a block. `id` identifies a call.
+fn block<'a>(block: &'a Block, id: impl FnOnce(&'a ToolCall) -> String, statements: &mut Vec<Statement>) {
     match block {
-        Block::Text(text) => Statement::text(Speaker::Assistant, &text.text),
-        Block::Refusal(text) => Statement::text(Speaker::Refusal, &text.text),
-        Block::Reasoning(reasoning) => Statement::text(Speaker::Reasoning, &reasoning.text()),
-        Block::ToolCall(call) => {
-            Some(Statement::non_text(Speaker::ToolCall, call.name.as_str(), arguments(call).to_string()))
+        Block::Text(text) => statements.extend(Statement::text(Speaker::Assistant, &text.text)),
+        Block::Refusal(text) => statements.extend(Statement::text(Speaker::Refusal, &text.text)),
+        Block::Reasoning(reasoning) => {
+            statements.extend(Statement::text(Speaker::Reasoning, &reasoning.text()));
         }
-        Block::Opaque(opaque) => Some(Statement::non_text(Speaker::Assistant, &opaque.kind, "")),
+        Block::ToolCall(call) => {
+            let detail = format!("{} {}", id(call), arguments(call));
+            statements.push(Statement::non_text(Speaker::ToolCall, call.name.as_str(), detail));
+        }
+        Block::Opaque(opaque) => {
+            statements.push(Statement::non_text(Speaker::Assistant, &opaque.kind, ""));
+        }
+    }
+}
+
+/// The seals of one message. A seal may be a list, and dialects with one list per message join them.
+fn seals(blocks: &[Block], statements: &mut Vec<Statement>) {
+    for block in blocks {
+        let Block::Reasoning(Reasoning { seal: Some(seal), .. }) = block else { continue };
+        let pieces = match serde_json::from_str(&seal.data) {
+            Ok(Value::Array(pieces)) => pieces.iter().map(Value::to_string).collect(),
+            Ok(_) | Err(_) => vec![seal.data.clone()],
+        };
+        let pieces = pieces.iter().map(|piece| Statement::non_text(Speaker::Reasoning, "seal", piece));
+        statements.extend(pieces);
     }
 }
 
 fn tool(tool: &Tool) -> Statement {
     match tool {
-        Tool::Function(_) | Tool::Custom(_) => {
-            Statement::non_text(Speaker::OfferedTool, tool.name().unwrap_or_default(), "offered")
+        Tool::Function(function) => {
+            let schema = function.schema.as_ref().map(JsonText::to_value);
+            let description = function.description.as_deref().unwrap_or_default();
+            let detail = format!("{description} {}", plain_schema(schema));
+            Statement::non_text(Speaker::OfferedTool, function.name.as_str(), detail)
+        }
+        // Dialects without custom tools offer a function with the only parameter `input`.
+        Tool::Custom(custom) => {
+            let description = custom.description.as_deref().unwrap_or_default();
+            let schema = json!({ "type": "object", "properties": { "input": {} } });
+            let detail = format!("{description} {schema}");
+            Statement::non_text(Speaker::OfferedTool, custom.name.as_str(), detail)
         }
         Tool::Provider(opaque) => Statement::non_text(Speaker::OfferedTool, &opaque.kind, "of its provider"),
     }
 }
 
-/// The request's settings, under the names that loss reports use.
-fn settings(request: &TurnRequest, statements: &mut Vec<Statement>) {
-    let Sampling { temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, stop } =
-        &request.sampling;
-    let numbers = [
-        ("temperature", temperature),
-        ("top_p", top_p),
-        ("top_k", top_k),
-        ("frequency_penalty", frequency_penalty),
-        ("presence_penalty", presence_penalty),
-        ("seed", seed),
-    ];
-    for (name, number) in numbers {
-        let number = number.as_ref().and_then(serde_json::Number::as_f64);
-        statements
-            .extend(number.map(|number| Statement::non_text(Speaker::Setting, name, number.to_string())));
+/// A tool's schema without references and with the parts that a writer may add. The parameter of a wrapped custom tool
+/// has no type.
+fn plain_schema(schema: Option<Value>) -> Value {
+    let mut schema = schema.unwrap_or_else(|| json!({}));
+    if let Some(flat) = references::inlined(&schema) {
+        schema = flat.schema;
     }
-    statements.extend(stop.iter().map(|text| Statement::non_text(Speaker::Setting, "stop", text)));
-    let several = request.samples.filter(|samples| *samples > 1);
-    statements.extend(several.map(|samples| Statement::non_text(Speaker::Setting, "n", samples.to_string())));
-    // Without tools a choice has no effect.
-    if let Some(choice) = request.tool_choice.choice.as_ref().filter(|_| !request.tools.is_empty()) {
-        statements.extend(choice_of(choice));
+    let Some(fields) = schema.as_object_mut() else { return schema };
+    fields.entry("type").or_insert_with(|| Value::from("object"));
+    let properties = fields.entry("properties").or_insert_with(|| json!({}));
+    if properties.as_object().is_some_and(|all| all.len() == 1 && all.contains_key(CUSTOM_INPUT)) {
+        return json!({ "type": "object", "properties": { CUSTOM_INPUT: {} } });
     }
-    match &request.output {
-        OutputFormat::Text => {}
-        OutputFormat::JsonObject => {
-            statements.push(Statement::non_text(Speaker::Setting, "response_format", "JSON"));
-        }
-        OutputFormat::JsonSchema(format) => {
-            statements.push(Statement::non_text(
-                Speaker::Setting,
-                "response_format",
-                format.schema.to_value().to_string(),
-            ));
-        }
-    }
+    fields.sort_keys();
+    schema
 }
 
-fn choice_of(choice: &Choice) -> Option<Statement> {
-    let setting = |detail: String| Some(Statement::non_text(Speaker::Setting, "tool_choice", detail));
-    match choice {
-        // The default.
-        Choice::Auto => None,
-        Choice::Any => setting("any".to_owned()),
-        Choice::None => setting("none".to_owned()),
-        Choice::Named(name, _) => setting(name.as_str().to_owned()),
-        Choice::Provider(opaque) => Some(Statement::non_text(Speaker::Setting, &opaque.kind, "")),
-    }
-}
+/// The only parameter of a wrapped custom tool.
+const CUSTOM_INPUT: &str = "input";
 
 /// Dialects without custom tools write a custom tool's text as the only field `input`.
 fn arguments(call: &ToolCall) -> Value {
+    if call.kind == CallKind::Custom {
+        return Value::from(call.arguments.as_str());
+    }
     match serde_json::from_str::<Value>(&call.arguments) {
         Ok(Value::Object(fields))
-            if fields.len() == 1 && fields.get("input").is_some_and(Value::is_string) =>
+            if fields.len() == 1 && fields.get(CUSTOM_INPUT).is_some_and(Value::is_string) =>
         {
-            fields["input"].clone()
+            fields[CUSTOM_INPUT].clone()
         }
-        Ok(Value::Null) | Err(_) if call.arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
+        Ok(Value::Null) => json!({}),
+        Err(_) if call.arguments.trim().is_empty() => json!({}),
         Ok(value) => value,
         Err(_) => Value::from(call.arguments.as_str()),
     }

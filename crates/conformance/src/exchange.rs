@@ -140,6 +140,7 @@ pub(super) fn compare(dialect: &Dialect, side: Side, before: &[u8], after: &[u8]
 fn has_error(body: &[u8]) -> bool {
     serde_json::from_slice::<Value>(body).is_ok_and(|body| {
         body.get("error").is_some_and(|error| !error.is_null())
+            || body.pointer("/choices/0/error").is_some_and(|error| !error.is_null())
             || body.get("type") == Some(&Value::from("error"))
     })
 }

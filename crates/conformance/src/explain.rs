@@ -8,10 +8,8 @@ use crate::essence::{Content, Speaker, Statement, joined};
 /// The first difference that no loss explains.
 pub fn unexplained(before: &[Statement], after: &[Statement], losses: &Losses) -> Option<String> {
     let reported = Reported(losses.iter().map(|loss| loss.place.as_str()).collect());
-    // If the host counted no tokens, a dialect may write an estimate.
-    let counted = before.iter().any(|statement| statement.speaker == Speaker::Usage);
     let after: Vec<Statement> =
-        after.iter().filter(|statement| counted || statement.speaker != Speaker::Usage).cloned().collect();
+        after.iter().filter(|statement| !is_default(statement, before)).cloned().collect();
     let (expected, lost) = reported.partition(before);
     let (arrived, kept) = reported.partition(&after);
     if let Some(invented) = kept.iter().find(|statement| !occurs_in(statement, &lost)) {
@@ -28,6 +26,15 @@ pub fn unexplained(before: &[Statement], after: &[Statement], losses: &Losses) -
         arrived.get(at),
         reported.0
     ))
+}
+
+/// True for what a dialect adds where the original says nothing: an estimate of the tokens, and the output limit that
+/// the Messages API requires.
+fn is_default(statement: &Statement, before: &[Statement]) -> bool {
+    let is_limit = |statement: &Statement| matches!(&statement.content, Content::NonText(name, _) if name == "max_tokens");
+    let is_usage = |statement: &Statement| statement.speaker == Speaker::Usage;
+    let is_new = |of_kind: &dyn Fn(&Statement) -> bool| of_kind(statement) && !before.iter().any(of_kind);
+    is_new(&is_limit) || is_new(&is_usage)
 }
 
 /// The places of the losses.
@@ -48,6 +55,13 @@ impl Reported<'_> {
             // Reorders what the model says within one turn; the turns keep their order.
             for run in required.chunk_by_mut(|one, next| rank(one).is_some() == rank(next).is_some()) {
                 run.sort_by_key(rank);
+            }
+        }
+        if self.at(MOVED) {
+            let is_given =
+                |statement: &Statement| [Speaker::ToolResult, Speaker::User].contains(&statement.speaker);
+            for run in required.chunk_by_mut(|one, next| is_given(one) == is_given(next)) {
+                run.sort_by_key(|statement| statement.speaker == Speaker::User);
             }
         }
         (joined(required), optional)
@@ -71,6 +85,12 @@ impl Reported<'_> {
         self.ends_with(kind) || self.0.iter().any(|place| place.ends_with(&tag))
     }
 
+    /// A loss inside the schema of this tool.
+    fn of_schema(&self, tool: &str) -> bool {
+        let place = format!("tools[{tool}].");
+        self.0.iter().any(|reported| reported.starts_with(&place))
+    }
+
     /// True if the statement may be missing.
     fn explains(&self, Statement { speaker, content }: &Statement) -> bool {
         match (speaker, content) {
@@ -78,9 +98,8 @@ impl Reported<'_> {
                 self.ends_with("reasoning") || self.ends_with("thinking")
             }
             (Speaker::ToolResult, Content::NonText(kind, _)) if kind == "error" => self.ends_with("is_error"),
-            // Attachments of results move to a user message for hosts that accept only text from tools.
             (Speaker::ToolResult | Speaker::User, Content::NonText(kind, _)) if is_attachment(kind) => {
-                self.of_kind(kind) && !self.ends_with(".document") || self.at(MOVED)
+                self.of_kind(kind) && !self.ends_with(".document")
             }
             (
                 Speaker::System
@@ -90,14 +109,22 @@ impl Reported<'_> {
                 | Speaker::OfferedTool,
                 Content::NonText(kind, _),
             ) => self.of_kind(kind),
+            (Speaker::Reasoning, Content::NonText(..)) => {
+                ["seal", "reasoning", "thinking"].iter().any(|name| self.ends_with(name))
+            }
+            (Speaker::Setting, Content::NonText(name, _)) if name == "reasoning" => {
+                ["reasoning", "thinking", "reasoning_effort", "effort"]
+                    .iter()
+                    .any(|name| self.ends_with(name))
+            }
+            (Speaker::Setting, Content::NonText(name, _)) if name == "max_tokens" => {
+                self.at("max_tokens") || self.at("max_output_tokens")
+            }
             (Speaker::Setting, Content::NonText(name, _)) => {
-                self.at(name) || self.ends_with("tool_choice") && self.of_kind(name)
+                self.at(name) || self.at(&format!("tool_choice[{name}]"))
             }
             (Speaker::StopReason, Content::NonText(..)) => self.at("stop_reason"),
-            (
-                Speaker::ToolCall | Speaker::Refusal | Speaker::Reasoning | Speaker::Usage,
-                Content::NonText(..),
-            )
+            (Speaker::ToolCall | Speaker::Refusal | Speaker::Usage, Content::NonText(..))
             | (_, Content::Text(_)) => false,
         }
     }
@@ -109,16 +136,17 @@ impl Reported<'_> {
             (Speaker::Refusal, Content::Text(text)) if self.at("refusal") => {
                 Some(Statement { speaker: Speaker::Assistant, content: Content::Text(text.clone()) })
             }
+            // Attachments of results move to a user message for hosts that accept only text from tools.
+            (Speaker::ToolResult, Content::NonText(kind, _)) if is_attachment(kind) && self.at(MOVED) => {
+                self.rephrased(&Statement { speaker: Speaker::User, content: content.clone() })
+            }
             (Speaker::System, Content::Text(text)) if self.at("messages[].system") => {
                 Some(Statement { speaker: Speaker::User, content: Content::Text(text.clone()) })
             }
             (_, Content::NonText(kind, url)) if kind == "document" && self.ends_with(".document") => {
-                let words = if url.is_empty() { "notavailable" } else { url };
-                let colon = if url.is_empty() { "" } else { ":" };
-                Some(Statement {
-                    speaker: *speaker,
-                    content: Content::Text(format!("[document{colon}{words}]")),
-                })
+                let words =
+                    if url.starts_with("http") { format!(":{url}") } else { "notavailable".to_owned() };
+                Some(Statement { speaker: *speaker, content: Content::Text(format!("[document{words}]")) })
             }
             (Speaker::ToolResult, Content::Text(text)) => {
                 let text =
@@ -127,6 +155,10 @@ impl Reported<'_> {
                 (!text.is_empty()).then_some(Statement { speaker: *speaker, content: Content::Text(text) })
             }
             (Speaker::User, Content::Text(text)) if self.at(MOVED) && text.starts_with(ATTACHED) => None,
+            // A schema that the host would refuse.
+            (Speaker::OfferedTool, Content::NonText(name, _)) if self.of_schema(name) => {
+                Some(Statement { speaker: *speaker, content: Content::NonText(name.clone(), String::new()) })
+            }
             // Arguments that are not a JSON object are wrapped in one.
             (Speaker::ToolCall, Content::NonText(name, _)) if self.ends_with("tool_use.input") => {
                 Some(Statement { speaker: *speaker, content: Content::NonText(name.clone(), String::new()) })
@@ -139,9 +171,12 @@ impl Reported<'_> {
 /// The order of the model's statements in a dialect that does not keep their order.
 fn rank(statement: &Statement) -> Option<u8> {
     match statement.speaker {
+        // Seals follow the rest of their message.
+        Speaker::Reasoning if matches!(statement.content, Content::NonText(..)) => Some(4),
         Speaker::Reasoning => Some(0),
-        Speaker::Assistant | Speaker::Refusal => Some(1),
-        Speaker::ToolCall => Some(2),
+        Speaker::Assistant => Some(1),
+        Speaker::Refusal => Some(2),
+        Speaker::ToolCall => Some(3),
         Speaker::System
         | Speaker::User
         | Speaker::ToolResult

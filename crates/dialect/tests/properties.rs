@@ -12,16 +12,16 @@ use toolgate_dialect::RequestForm;
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
 use toolgate_dialect::host::HostProfile;
 use toolgate_dialect::registry::ALL;
-use toolgate_model::{Grammar, Losses, Reply, TurnRequest, reply};
+use toolgate_model::{Delta, Grammar, Losses, Reply, TurnEvent, TurnRequest, reply};
 
 fn request() -> Arc<TurnRequest> {
     Arc::new(TurnRequest::new("some-model", Vec::new()))
 }
 
 /// The content must arrive, unless a loss explains the difference.
-fn same(before: &Reply, after: &Reply, losses: &Losses) -> Result<(), TestCaseError> {
+fn same(name: &str, before: &Reply, after: &Reply, losses: &Losses) -> Result<(), TestCaseError> {
     let (before, after) = (essence::of_reply(before), essence::of_reply(after));
-    prop_assert_eq!(unexplained(&before, &after, losses), None);
+    prop_assert_eq!(unexplained(&before, &after, losses), None, "{}", name);
     Ok(())
 }
 
@@ -30,16 +30,30 @@ proptest! {
 
     #[test]
     fn whole_and_streamed_replies_have_the_same_content(before in generate::reply()) {
-        for (_, dialect) in &ALL {
+        for (name, dialect) in &ALL {
             let whole = dialect.client.write_reply(&before, &context(&request()));
             let whole_read = dialect.upstream.read_reply(&whole.value).unwrap().value;
-            same(&before, &whole_read, &whole.losses)?;
+            same(name, &before, &whole_read, &whole.losses)?;
             let (bytes, losses) = streams::write(dialect, &before.clone().into_events(), &request());
             let streamed = streams::read(dialect, &bytes, usize::MAX);
             prop_assert_eq!(streamed.end, Ok(()));
             let streamed = reply::fold(streamed.events).unwrap();
-            same(&before, &streamed, &losses)?;
-            prop_assert_eq!(essence::of_reply(&whole_read), essence::of_reply(&streamed));
+            same(&format!("{name}, streamed"), &before, &streamed, &losses)?;
+            let (streamed, whole_read) = (essence::of_reply(&streamed), essence::of_reply(&whole_read));
+            prop_assert_eq!(unexplained(&streamed, &whole_read, &whole.losses), None);
+        }
+    }
+
+    #[test]
+    fn arguments_and_texts_may_be_cut_between_all_characters(before in generate::reply()) {
+        let events = before.clone().into_events();
+        let pieces: Vec<TurnEvent> = events.iter().cloned().flat_map(characters).collect();
+        for (_, dialect) in &ALL {
+            let (whole, _) = streams::write(dialect, &events, &request());
+            let (cut, _) = streams::write(dialect, &pieces, &request());
+            let (whole, cut) = (streams::read(dialect, &whole, usize::MAX), streams::read(dialect, &cut, usize::MAX));
+            prop_assert_eq!(&cut.end, &Ok(()));
+            prop_assert_eq!(reply::fold(cut.events).unwrap(), reply::fold(whole.events).unwrap());
         }
     }
 
@@ -79,8 +93,8 @@ proptest! {
             let read = dialect.client.read_request(&first.body);
             prop_assert!(read.is_ok(), "{name}: {:?}\n{}", read.err(), String::from_utf8_lossy(&first.body));
             let read = read.unwrap().value;
-            let (sent, arrived) = (essence::of_request(&before), essence::of_written(&read, &first.names));
-            prop_assert_eq!(unexplained(&sent, &arrived, &first.losses), None);
+            let (sent, arrived) = (essence::of_request(&before), essence::of_written(&before, &read, &first.names));
+            prop_assert_eq!(unexplained(&sent, &arrived, &first.losses), None, "{}", name);
             let again = dialect.upstream.write_request(&read, RequestForm::AsRead).unwrap();
             let (first, again) = (json(&first.body), json(&again.body));
             let id = dialect.client.id();
@@ -115,6 +129,23 @@ fn an_error_always_has_a_message() {
             let error = dialect.upstream.read_error(500, body.as_bytes());
             assert!(!error.message.is_empty(), "{name}: {body}");
         }
+    }
+}
+
+/// The event, with one delta per character.
+fn characters(event: TurnEvent) -> Vec<TurnEvent> {
+    let each = |text: &str, delta: fn(String) -> Delta| {
+        text.chars().map(|character| TurnEvent::BlockDelta(delta(character.to_string()))).collect()
+    };
+    match &event {
+        TurnEvent::BlockDelta(Delta::Text(text)) => each(text, Delta::Text),
+        TurnEvent::BlockDelta(Delta::Arguments(text)) => each(text, Delta::Arguments),
+        TurnEvent::Started(_)
+        | TurnEvent::BlockStarted(_)
+        | TurnEvent::BlockDelta(Delta::Paragraph(_))
+        | TurnEvent::BlockFinished(_)
+        | TurnEvent::Usage(_)
+        | TurnEvent::Finished(_) => vec![event],
     }
 }
 

@@ -62,6 +62,9 @@ impl<K: Copy + PartialEq> Sequencer<K> {
         if self.open.is_none() {
             return self.open_now(key, start, out);
         }
+        if self.closing == BlockClosing::OnNextStart {
+            self.queue.back_mut().into_iter().for_each(QueuedBlock::end_unless_call);
+        }
         let implicit_end = BlockEnd::default();
         self.queue.push_back(QueuedBlock { key, start, deltas: Vec::new(), end: None, implicit_end });
         self.reserve(size_of::<QueuedBlock<K>>(), out);
@@ -191,6 +194,13 @@ impl<K> OpenBlock<K> {
 }
 
 impl<K: Copy + PartialEq> QueuedBlock<K> {
+    /// Ends the block, so that what follows the next block does not come before it. A call may still grow.
+    fn end_unless_call(&mut self) {
+        if self.end.is_none() && !matches!(self.start, BlockStart::ToolCall { .. }) {
+            self.end = Some(std::mem::take(&mut self.implicit_end));
+        }
+    }
+
     fn accepts(&self, key: K) -> bool {
         self.key == key && self.end.is_none()
     }

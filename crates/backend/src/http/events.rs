@@ -94,7 +94,9 @@ impl HostEvents {
 
     fn end(&mut self, batch: &mut Batch) -> Result<(), TurnError> {
         // T17: half a frame means that the reply was cut.
-        self.decoder.end().map_err(|error| self.body.host().cut(error))?;
+        if let Some(last) = self.decoder.end().map_err(|error| self.body.host().cut(error))? {
+            self.reader.frame(last, &mut batch.events)?;
+        }
         self.reader.end(&mut batch.events)?;
         batch.losses = self.reader.losses();
         self.state = State::Over;

@@ -74,6 +74,9 @@ impl HostRelay {
                 }
                 None => {
                     self.state = State::Over;
+                    if let Some(last) = self.last_frame() {
+                        return Poll::Ready(Some(Ok(last)));
+                    }
                     if self.meter.reading().error.is_none() {
                         // T17
                         return Poll::Ready(Some(Err(self.body.host().ended_early())));
@@ -81,6 +84,16 @@ impl HostRelay {
                 }
             }
         }
+    }
+
+    /// The held bytes if they are the reply's last frame without its empty line, which is added.
+    fn last_frame(&mut self) -> Option<Bytes> {
+        self.meter.frame(self.decoder.end().ok()??);
+        if !self.meter.reading().complete {
+            return None;
+        }
+        self.held.extend_from_slice(b"\n\n");
+        Some(self.held.split().freeze())
     }
 
     fn measure(&mut self, bytes: &[u8]) -> Result<(), TurnError> {

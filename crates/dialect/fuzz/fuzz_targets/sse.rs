@@ -29,6 +29,8 @@ fn decode<'a>(
             }
         }
     }
-    let end = decoder.end();
+    let end = decoder
+        .end()
+        .map(|last| frames.extend(last.map(|frame| (frame.event.to_owned(), frame.data.to_owned()))));
     (frames, end)
 }

@@ -7,6 +7,8 @@ mod write;
 
 use std::ops::Range;
 
+use serde::de::IgnoredAny;
+
 use super::FrameError;
 use super::window::Window;
 
@@ -36,6 +38,11 @@ pub struct SseFrame<'a> {
     pub event: &'a str,
     /// The data lines, joined by `\n`.
     pub data: &'a str,
+}
+
+/// True for data that cannot be the beginning of something longer. Model APIs send JSON objects and `[DONE]`.
+fn is_whole(data: &str) -> bool {
+    data == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok()
 }
 
 impl SseDecoder {
@@ -77,12 +84,13 @@ impl SseDecoder {
         texts.map(Some).map_err(|_| *self.failed.insert(FrameError::NotUtf8))
     }
 
-    /// Ends the stream. Call after `next_frame` returned `None`.
+    /// Ends the stream. Call after `next_frame` returned `None`. Some hosts leave out the empty line after their last
+    /// frame, and its last line end; that frame is returned.
     ///
     /// # Errors
-    /// `Truncated` if a part of a frame is left over: an event name or data without an empty line after it, or a line
-    /// without its end. An unfinished comment does not count.
-    pub fn end(&mut self) -> Result<(), FrameError> {
+    /// `Truncated` if a part of a frame is left over: an event name without data, or data that is cut. An unfinished
+    /// comment does not count.
+    pub fn end(&mut self) -> Result<Option<SseFrame<'_>>, FrameError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -90,7 +98,14 @@ impl SseDecoder {
             None | Some(b':') => false,
             Some(_) => true,
         };
-        if unfinished_line || self.open.has_fields() { Err(FrameError::Truncated) } else { Ok(()) }
+        if !unfinished_line && !self.open.has_fields() {
+            return Ok(None);
+        }
+        self.push(b"\n\n");
+        match self.next_frame()? {
+            Some(frame) if is_whole(frame.data) => Ok(Some(frame)),
+            Some(_) | None => Err(FrameError::Truncated),
+        }
     }
 
     /// Reads lines until one ends a frame that has data.

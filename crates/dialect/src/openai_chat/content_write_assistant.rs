@@ -132,7 +132,7 @@ pub(super) fn write<'a>(
     if context.origin == Origin::Foreign && !blocks.iter().filter_map(rank).is_sorted() {
         losses.add(
             format!("{}.order", context.place),
-            "openai-chat writes reasoning first, then text, then calls",
+            "openai-chat writes reasoning first, then text, a refusal and calls",
         );
     }
     for (index, block) in blocks.iter().enumerate() {
@@ -178,7 +178,7 @@ pub(super) fn write<'a>(
     out
 }
 
-/// The fixed order of a message's fields. Opaque blocks have no rank.
+/// The fixed order of a message's fields. Blocks that are not written have no rank.
 fn rank(block: &Block) -> Option<u8> {
     match block {
         Block::Reasoning(reasoning)
@@ -187,9 +187,11 @@ fn rank(block: &Block) -> Option<u8> {
             None
         }
         Block::Reasoning(_) => Some(0),
-        Block::Text(_) | Block::Refusal(_) => Some(1),
-        Block::ToolCall(_) => Some(2),
-        Block::Opaque(_) => None,
+        Block::Text(_) => Some(1),
+        Block::Refusal(_) => Some(2),
+        Block::Opaque(opaque) if opaque.dialect != ID => None,
+        Block::Opaque(_) if is_own_part(block) => Some(1),
+        Block::ToolCall(_) | Block::Opaque(_) => Some(3),
     }
 }
 
@@ -317,7 +319,8 @@ enum Form {
 
 impl<'a> ContentBuilder<'a> {
     fn new(origin: Origin, blocks: &[Block]) -> Self {
-        let form = if origin == Origin::Native && came_in_parts(blocks) { Form::Parts } else { Form::String };
+        let came_in_parts = origin == Origin::Native && came_in_parts(blocks);
+        let form = if came_in_parts || blocks.iter().any(is_own_part) { Form::Parts } else { Form::String };
         Self { form, text: None, parts: Vec::new(), interrupted: false }
     }
 
@@ -349,6 +352,11 @@ impl<'a> ContentBuilder<'a> {
         self.parts.extend(self.text.map(PartOut::text));
         Some(ContentOut::Parts(self.parts))
     }
+}
+
+/// A content part that only this dialect knows. Texts around it must be parts too, or their order would change.
+fn is_own_part(block: &Block) -> bool {
+    matches!(block, Block::Opaque(opaque) if opaque.dialect == ID && !opaque.fields.contains_key("id"))
 }
 
 /// Whether `content` was an array: only then are two texts adjacent, or does a text have extra fields.

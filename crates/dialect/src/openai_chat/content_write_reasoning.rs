@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
 use toolgate_model::{Losses, Reasoning};
 
 use super::content_read_assistant::is_part;
@@ -63,7 +64,12 @@ pub(super) fn write<'a>(
     let takes_details = matches!(field, None | Some(ReasoningField::Details));
     let details = reasoning.seal.as_ref().and_then(reasoning_details::of_seal);
     if let Some(details) = details.filter(|_| takes_details) {
-        out.extra.insert(REASONING_DETAILS.to_owned(), details);
+        match (out.extra.get_mut(REASONING_DETAILS), details) {
+            (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
+            (_, details) => {
+                out.extra.insert(REASONING_DETAILS.to_owned(), details);
+            }
+        }
         if text.is_empty() || reasoning.extras.is_marked(ID, marks::REASONING_DETAILS) {
             return;
         }

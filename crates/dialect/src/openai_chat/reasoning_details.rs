@@ -11,7 +11,7 @@ use super::ID;
 pub(super) const REASONING_DETAILS: &str = "reasoning_details";
 
 /// Fields that a stream sends in pieces.
-const STREAMED_FIELDS: [&str; 3] = ["text", "summary", "data"];
+const STREAMED_FIELDS: [&str; 2] = ["text", "summary"];
 
 /// The text of the list; empty if everything is encrypted.
 pub(super) fn text(details: &[Value]) -> String {
@@ -50,11 +50,16 @@ pub(super) fn of_seal(seal: &Seal) -> Option<Value> {
     is_own.then(|| serde_json::from_str(&seal.data).ok()).flatten()
 }
 
-/// Appends the details of a later chunk. Pieces of one detail have the same type and index.
+/// Appends the details of a later chunk. Pieces of one detail have the same type and index; encrypted data is never in
+/// pieces.
 pub(super) fn append(details: &mut Vec<Value>, more: Vec<Value>) {
     for detail in more {
-        let is_same =
-            |last: &Value| ["type", "index"].iter().all(|name| last.get(*name) == detail.get(*name));
+        let is_same = |last: &Value| {
+            let has_index = detail.get("index").is_some_and(|index| !index.is_null());
+            has_index
+                && detail.get("data").is_none()
+                && ["type", "index"].iter().all(|name| last.get(*name) == detail.get(*name))
+        };
         match (details.last_mut().filter(|last| is_same(last)), detail) {
             (Some(Value::Object(last)), Value::Object(piece)) => {
                 for (name, value) in piece {

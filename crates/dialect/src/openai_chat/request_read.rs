@@ -68,7 +68,7 @@ fn translate(wire: RequestIn) -> Result<Translated<TurnRequest>, TurnError> {
         mut extra,
     } = wire;
     let mut marks = Vec::from([marks::NATIVE]);
-    let is_legacy = functions.is_some() || function_call.is_some();
+    let is_legacy = functions.is_some() || function_call.is_some() && tools.is_none();
     marks.extend(is_legacy.then_some(marks::LEGACY));
     let max_output = match (max_completion_tokens, max_tokens) {
         (Some(limit), also) => {

@@ -6,7 +6,8 @@ use toolgate_model::{BlockStart, Extras, Fields, Losses, ReasoningKind, ReplyHea
 use super::ID;
 use super::error;
 use super::reply_read::{self, ReplyTail};
-use super::stream_read_items::{ItemReader, Out, ParagraphKey};
+use super::stream_read_items::{ItemReader, Out};
+use super::stream_read_lookup::ItemRef;
 use super::wire_stream::{DeltaEvent, ItemEvent, Named, ResponseEvent, SummaryEvent, read};
 use crate::ReplyReader;
 use crate::frame::SseFrame;
@@ -86,17 +87,19 @@ impl StreamReader {
             "response.refusal.delta" => self.items.text_delta(BlockStart::Refusal, read(data)?, out),
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
                 let event: DeltaEvent<'_> = read(data)?;
-                self.items.arguments_delta(event.output_index, &event.delta, out);
+                if let Some(item) = self.items.find(event.item()) {
+                    self.items.arguments_delta(item, &event.delta, out);
+                }
             }
             "response.reasoning_summary_text.delta" => {
-                let DeltaEvent { output_index: item, summary_index: index, delta, .. } = read(data)?;
-                let key = ParagraphKey { item, kind: ReasoningKind::Summary, index };
-                self.items.reasoning_delta(key, &delta, out);
+                let event: DeltaEvent<'_> = read(data)?;
+                let (kind, index) = (ReasoningKind::Summary, event.summary_index);
+                self.items.paragraph_delta(event.item(), (kind, index), &event.delta, out);
             }
             "response.reasoning_text.delta" => {
-                let DeltaEvent { output_index: item, content_index: index, delta, .. } = read(data)?;
-                let key = ParagraphKey { item, kind: ReasoningKind::Full, index };
-                self.items.reasoning_delta(key, &delta, out);
+                let event: DeltaEvent<'_> = read(data)?;
+                let (kind, index) = (ReasoningKind::Full, event.content_index);
+                self.items.paragraph_delta(event.item(), (kind, index), &event.delta, out);
             }
             "response.created" | "response.queued" | "response.in_progress"
                 if self.phase == Phase::Before =>
@@ -109,12 +112,12 @@ impl StreamReader {
                     self.items.added(output_index, item, out);
                 }
             }
-            "response.content_part.added" => self.items.part_added(read(data)?, out),
+            "response.content_part.added" => self.items.part_added(&read(data)?, out),
             "response.content_part.done" => self.items.part_done(read(data)?),
             "response.reasoning_summary_part.added" => {
-                let SummaryEvent { output_index: item, summary_index: index } = read(data)?;
-                let key = ParagraphKey { item, kind: ReasoningKind::Summary, index };
-                self.items.reasoning_delta(key, "", out);
+                let SummaryEvent { output_index: index, item_id, summary_index } = read(data)?;
+                let item = ItemRef { index, id: item_id.as_deref() };
+                self.items.paragraph_delta(item, (ReasoningKind::Summary, summary_index), "", out);
             }
             "response.function_call_arguments.done" | "response.custom_tool_call_input.done" => {
                 self.items.arguments_done(&read(data)?, out);

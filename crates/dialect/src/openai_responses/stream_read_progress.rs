@@ -12,9 +12,9 @@ use super::wire::{
 
 /// An item of the stream.
 pub(super) struct ItemProgress {
-    /// `output_index`.
-    pub(super) index: u32,
-    /// The id it was announced with. Some hosts change ids later, so items are identified by their index.
+    /// `output_index`, if the host sends one.
+    pub(super) index: Option<u32>,
+    /// The id it was announced with.
     pub(super) id: Option<String>,
     pub(super) state: ItemState,
     /// True once all of its blocks have ended.
@@ -103,6 +103,11 @@ impl StreamedText {
     pub(super) fn push(&mut self, text: &str) {
         self.bytes += text.len();
         self.hash = fnv1a(self.hash, text);
+    }
+
+    /// True if exactly this text was emitted.
+    pub(super) fn is_all_of(&self, text: &str) -> bool {
+        self.bytes == text.len() && fnv1a(FNV_START, text) == self.hash
     }
 
     /// What is left to emit of the complete text; empty if a different text was streamed.

@@ -1,6 +1,7 @@
 //! Tests with small examples: requests, whole replies, streams.
 #![expect(clippy::needless_pass_by_value, reason = "cases read better with `json!` as an argument")]
 
+mod host_streams;
 mod reply;
 mod request;
 mod stream;

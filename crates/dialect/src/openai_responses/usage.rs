@@ -17,7 +17,12 @@ const REASONING: &str = "reasoning_tokens";
 pub(super) fn read(body: UsageBody) -> Usage {
     let mut input_details = body.input_tokens_details.unwrap_or_default();
     let mut output_details = body.output_tokens_details.unwrap_or_default();
-    let cache_read = take(&mut input_details, CACHED);
+    let stated = take(&mut input_details, CACHED);
+    let cache_read = stated.min(body.input_tokens);
+    // Some hosts report more cached tokens than input tokens; the input's count stays the total.
+    if stated > cache_read {
+        input_details.insert(CACHED.to_owned(), Value::from(stated));
+    }
     // An explicit zero stays among the unknown fields: not every host sends it.
     let cache_write = input_details.get(CACHE_WRITE).and_then(Value::as_u64).unwrap_or_default();
     if cache_write > 0 {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use toolgate_model::TurnError;
 
+use super::stream_read_lookup::ItemRef;
 use super::wire::{Arguments, ContentPart, Item, ResponseBody};
 
 /// Reads an event's data.
@@ -27,8 +28,9 @@ pub(super) struct Named<'a> {
 /// A delta of a text, reasoning or call.
 #[derive(Deserialize)]
 pub(super) struct DeltaEvent<'a> {
-    #[serde(default)]
-    pub(super) output_index: u32,
+    pub(super) output_index: Option<u32>,
+    #[serde(borrow)]
+    pub(super) item_id: Option<Str<'a>>,
     #[serde(default)]
     pub(super) content_index: u32,
     #[serde(default)]
@@ -37,21 +39,37 @@ pub(super) struct DeltaEvent<'a> {
     pub(super) delta: Cow<'a, str>,
 }
 
+impl DeltaEvent<'_> {
+    pub(super) fn item(&self) -> ItemRef<'_> {
+        ItemRef { index: self.output_index, id: self.item_id.as_ref().map(|id| id.0.as_ref()) }
+    }
+}
+
+/// A string, borrowed if it has no escapes. (serde borrows a `Cow` only outside of `Option`.)
+#[derive(Deserialize)]
+pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
 /// A part of a message or reasoning item was added or is done.
 #[derive(Deserialize)]
 pub(super) struct PartEvent {
-    #[serde(default)]
-    pub(super) output_index: u32,
+    pub(super) output_index: Option<u32>,
+    pub(super) item_id: Option<String>,
     #[serde(default)]
     pub(super) content_index: u32,
     pub(super) part: ContentPart,
 }
 
+impl PartEvent {
+    pub(super) fn item(&self) -> ItemRef<'_> {
+        ItemRef { index: self.output_index, id: self.item_id.as_deref() }
+    }
+}
+
 /// A paragraph of a summary was added.
 #[derive(Deserialize)]
 pub(super) struct SummaryEvent {
-    #[serde(default)]
-    pub(super) output_index: u32,
+    pub(super) output_index: Option<u32>,
+    pub(super) item_id: Option<String>,
     #[serde(default)]
     pub(super) summary_index: u32,
 }
@@ -59,8 +77,8 @@ pub(super) struct SummaryEvent {
 /// The complete arguments of a call.
 #[derive(Deserialize)]
 pub(super) struct ArgumentsEvent {
-    #[serde(default)]
-    pub(super) output_index: u32,
+    pub(super) output_index: Option<u32>,
+    pub(super) item_id: Option<String>,
     #[serde(default)]
     pub(super) arguments: Arguments,
     #[serde(default)]
@@ -70,8 +88,7 @@ pub(super) struct ArgumentsEvent {
 /// An item was added or is done.
 #[derive(Deserialize)]
 pub(super) struct ItemEvent {
-    #[serde(default)]
-    pub(super) output_index: u32,
+    pub(super) output_index: Option<u32>,
     pub(super) item: Option<Item>,
 }
 

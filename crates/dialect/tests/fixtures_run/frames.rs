@@ -45,7 +45,8 @@ pub(crate) fn decode(stream: &[u8]) -> Result<Vec<(String, String)>, String> {
     while let Some(frame) = decoder.next_frame().map_err(|error| error.to_string())? {
         frames.push((frame.event.to_owned(), frame.data.to_owned()));
     }
-    decoder.end().map_err(|error| error.to_string())?;
+    let last = decoder.end().map_err(|error| error.to_string())?;
+    frames.extend(last.map(|frame| (frame.event.to_owned(), frame.data.to_owned())));
     Ok(frames)
 }
 

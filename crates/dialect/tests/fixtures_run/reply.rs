@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
+use toolgate_conformance::explain::unexplained;
 use toolgate_conformance::{context, essence, streams};
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
 use toolgate_dialect::host::HostProfile;
@@ -133,13 +134,14 @@ fn judge_whole(
         streamed
             .extend(whole.last().filter(|statement| statement.speaker == essence::Speaker::Usage).cloned());
     }
-    // Losses of the whole form only (arguments that are not JSON) are reported; everything else is the same.
-    let reported = whole_losses.iter().any(|loss| !stream.losses.contains(&loss.place));
-    if whole == streamed || reported {
-        Ok(())
-    } else {
-        Err(format!("whole says {whole:?}, the stream {streamed:?}"))
+    // The whole form may lose more (arguments that are not JSON), but nothing else may differ.
+    let mut only_whole = Losses::default();
+    for loss in whole_losses.iter().filter(|loss| !stream.losses.contains(&loss.place)) {
+        only_whole.add(loss.place.clone(), loss.reason.clone());
     }
+    let difference = unexplained(&streamed, &whole, &only_whole);
+    difference
+        .map_or(Ok(()), |difference| Err(format!("the whole reply differs from the stream: {difference}")))
 }
 
 fn hear(upstream: &Dialect, case: &ReplyCase) -> Result<Heard, String> {
@@ -181,6 +183,9 @@ fn feed(
         {
             reader.frame(frame, events)?;
         }
+    }
+    if let Some(last) = decoder.end().map_err(|error| TurnError::upstream(error.to_string()))? {
+        reader.frame(last, events)?;
     }
     reader.end(events)
 }

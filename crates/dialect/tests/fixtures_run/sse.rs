@@ -68,7 +68,8 @@ fn decode(bytes: &[u8], split: usize, limit: usize) -> (Vec<(String, String)>, E
                 frames.push((frame.event.to_owned(), frame.data.to_owned()));
             }
         }
-        decoder.end()
+        frames.extend(decoder.end()?.map(|frame| (frame.event.to_owned(), frame.data.to_owned())));
+        Ok(())
     };
     let end = match feed() {
         Ok(()) => End::Complete,

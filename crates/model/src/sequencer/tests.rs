@@ -117,3 +117,21 @@ fn an_overflowing_queue_closes_the_open_block_or_is_reported() {
     assert_eq!(fill(BlockClosing::OnNextStart), (Some(1), false));
     assert_eq!(fill(BlockClosing::OnFinishOnly), (Some(0), true));
 }
+
+#[test]
+fn queued_blocks_keep_their_order() {
+    check(
+        &[
+            Call(0),
+            Args(0, "{"),
+            Start(1),
+            Text(1, "a"),
+            Start(2),
+            Text(2, "b"),
+            Start(1),
+            Text(1, "c"),
+            Args(0, "}"),
+        ],
+        "<c0 { } > <t a > <t b > <t c >",
+    );
+}

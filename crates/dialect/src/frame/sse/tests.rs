@@ -21,11 +21,31 @@ fn decode<'a>(limit: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Decoded {
             }
         }
     }
-    (frames, decoder.end())
+    let end = decoder.end().map(|last| {
+        frames.extend(last.map(|frame| (frame.event.to_owned(), frame.data.to_owned())));
+    });
+    (frames, end)
 }
 
-/// Decodes a whole stream as the standard describes it.
+/// Decodes a whole stream as the standard describes it, and a last frame without its empty line.
 fn decode_plainly(input: &[u8]) -> Decoded {
+    let (frames, end) = decode_by_the_standard(input);
+    if end != Err(FrameError::Truncated) {
+        return (frames, end);
+    }
+    let ended = [input, b"\n\n"].concat();
+    match decode_by_the_standard(&ended) {
+        (more, Ok(()))
+            if more.len() > frames.len() && more.last().is_some_and(|(_, data)| is_whole(data)) =>
+        {
+            (more, Ok(()))
+        }
+        (_, Err(FrameError::NotUtf8)) => (frames, Err(FrameError::NotUtf8)),
+        _ => (frames, Err(FrameError::Truncated)),
+    }
+}
+
+fn decode_by_the_standard(input: &[u8]) -> Decoded {
     let input = input.strip_prefix(BYTE_ORDER_MARK).unwrap_or(input);
     let (mut frames, mut event, mut data) = (Frames::new(), Vec::new(), None::<Vec<u8>>);
     let (mut line, mut bytes) = (Vec::new(), input.iter().copied().peekable());
@@ -144,9 +164,20 @@ fn invalid_utf8_is_an_error_where_it_would_be_read() {
 fn half_a_frame_at_the_end_is_an_error() {
     check("", &[], Ok(()));
     check("data: 1\n\n: half a comm", &[("", "1")], Ok(()));
-    for half in ["data: {\"a\":", "data: {}\n", "data: {}\r\n", "event: x\n", "da", "data: 1\n: comment"] {
+    for half in ["data: {\"a\":", "data: {\n", "data: [DON", "event: x\n", "da", "data: x\n: comment"] {
         check(half, &[], Err(FrameError::Truncated));
     }
+}
+
+#[test]
+fn the_last_frame_needs_no_empty_line() {
+    for last in
+        ["data: {}", "data: {}\n", "data: {}\r", "data: {}\r\n", "data: {}\n: comment", "data: {}\n: c\n"]
+    {
+        check(last, &[("", "{}")], Ok(()));
+    }
+    check("data: 1\n\ndata: [DONE]", &[("", "1"), ("", "[DONE]")], Ok(()));
+    check("event: x\ndata: {}", &[("x", "{}")], Ok(()));
 }
 
 #[test]

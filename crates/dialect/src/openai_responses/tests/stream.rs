@@ -10,11 +10,11 @@ use super::{context, frames, read_stream, write_stream};
 use crate::openai_responses::{DIALECT, ID};
 use crate::{ClientDialect, UpstreamDialect};
 
-fn created() -> Value {
+pub(super) fn created() -> Value {
     json!({ "type": "response.created", "response": { "id": "resp_1", "model": "m", "status": "in_progress" } })
 }
 
-fn completed(output: Value) -> Value {
+pub(super) fn completed(output: Value) -> Value {
     json!({ "type": "response.completed",
             "response": { "id": "resp_1", "model": "m", "status": "completed", "output": output } })
 }
@@ -27,7 +27,7 @@ fn done(index: u32, item: Value) -> Value {
     json!({ "type": "response.output_item.done", "output_index": index, "item": item })
 }
 
-fn message(text: &str) -> Value {
+pub(super) fn message(text: &str) -> Value {
     json!({ "type": "message", "id": "msg_1", "role": "assistant", "content": [{ "type": "output_text", "text": text }] })
 }
 
@@ -35,19 +35,19 @@ fn text(index: u32, delta: &str) -> Value {
     json!({ "type": "response.output_text.delta", "output_index": index, "content_index": 0, "delta": delta })
 }
 
-fn call(name: &str, arguments: Value) -> Value {
+pub(super) fn call(name: &str, arguments: Value) -> Value {
     json!({ "type": "function_call", "id": format!("fc_{name}"), "call_id": format!("call_{name}"), "name": name,
             "arguments": arguments })
 }
 
-fn folded(events: &[Value]) -> Reply {
+pub(super) fn folded(events: &[Value]) -> Reply {
     let (events, end) = read_stream(events);
     end.expect("the stream is complete");
     reply::fold(events).expect("the events are a reply")
 }
 
 /// The content of a reply, one line per block.
-fn content(reply: &Reply) -> Vec<String> {
+pub(super) fn content(reply: &Reply) -> Vec<String> {
     let brief = |block: &Block| match block {
         Block::Text(text) => format!("text {}", text.text),
         Block::Refusal(text) => format!("refusal {}", text.text),
@@ -118,7 +118,10 @@ fn content_that_was_not_streamed_is_emitted_at_the_end() {
         (&[added(0, json!({ "type": "mcp_list_tools", "id": "l" }))], "opaque mcp_list_tools"),
     ];
     for (events, expect) in cases {
-        let last = completed(json!([{ "type": "mcp_list_tools", "id": "l", "tools": [] }]));
+        let is_listed = expect.starts_with("opaque");
+        let output =
+            if is_listed { json!([{ "type": "mcp_list_tools", "id": "l", "tools": [] }]) } else { json!([]) };
+        let last = completed(output);
         let all: Vec<Value> = [created()].into_iter().chain(events.iter().cloned()).chain([last]).collect();
         assert_eq!(content(&folded(&all)), [expect]);
     }
