@@ -15,6 +15,7 @@ mod reply_write_reasoning;
 mod request_read;
 mod request_read_tools;
 mod request_write;
+mod request_write_tools;
 mod stored;
 mod stream_read;
 mod stream_read_complete;

@@ -13,6 +13,7 @@ use super::content_write;
 use super::reply_read::status_of;
 use super::reply_write_reasoning::ReasoningForm;
 use super::request_write::{self, Origin};
+use super::request_write_tools;
 use super::usage;
 use crate::openai_shared::OpenAiFields;
 use crate::{NameMap, ReplyContext};
@@ -98,7 +99,7 @@ fn echo(request: &TurnRequest) -> Fields {
     // Losses were reported when the request was read or sent.
     let losses = &mut Losses::default();
     let names = NameMap::default();
-    let tools = request_write::tools(&request.tools, &names, Origin::of(request), losses);
+    let tools = request_write_tools::tools(&request.tools, &names, Origin::of(request), losses);
     let reasoning =
         request.reasoning.as_ref().and_then(|asked| request_write::reasoning(asked, Origin::Native, losses));
     let effort = reasoning.as_ref().and_then(|asked| asked.get("effort")).cloned();
@@ -114,7 +115,7 @@ fn echo(request: &TurnRequest) -> Fields {
         "store": request.retention != Some(Retention::Discard),
         "temperature": request.sampling.temperature,
         "text": request_write::text_echo(request, text),
-        "tool_choice": request_write::choice(&request.tool_choice, &names, losses).unwrap_or_else(|| json!("auto")),
+        "tool_choice": request_write_tools::choice(&request.tool_choice, &names, losses).unwrap_or_else(|| json!("auto")),
         "tools": serde_json::to_value(tools).unwrap_or_else(|_| json!([])),
         "top_p": request.sampling.top_p,
         "truncation": "disabled",
