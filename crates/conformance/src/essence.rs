@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use toolgate_model::{
-    Block, CallKind, Document, JsonText, Message, Part, Reasoning, Reply, Source, StopReason, Tool, ToolCall,
-    ToolOutcome, TurnRequest, references,
+    Block, CallKind, Document, JsonText, Message, Part, Reasoning, Reply, SealToken, Source, StopReason,
+    Tool, ToolCall, ToolOutcome, TurnRequest, references,
 };
 
 mod call_numbers;
@@ -239,6 +239,13 @@ fn block<'a>(block: &'a Block, id: impl FnOnce(&'a ToolCall) -> String, statemen
     }
 }
 
+/// The data of a seal, also of one that travels as a token in a list of details.
+fn sealed_data(piece: &str) -> String {
+    let token = |detail: Value| SealToken::parse(detail.get("data")?.as_str()?);
+    let token = serde_json::from_str(piece).ok().and_then(token);
+    token.map_or_else(|| piece.to_owned(), |token| token.seal.data)
+}
+
 /// The seals of one message. A seal may be a list, and dialects with one list per message join them.
 fn seals(blocks: &[Block], statements: &mut Vec<Statement>) {
     for block in blocks {
@@ -247,7 +254,8 @@ fn seals(blocks: &[Block], statements: &mut Vec<Statement>) {
             Ok(Value::Array(pieces)) => pieces.iter().map(Value::to_string).collect(),
             Ok(_) | Err(_) => vec![seal.data.clone()],
         };
-        let pieces = pieces.iter().map(|piece| Statement::non_text(Speaker::Reasoning, "seal", piece));
+        let pieces =
+            pieces.iter().map(|piece| Statement::non_text(Speaker::Reasoning, "seal", sealed_data(piece)));
         statements.extend(pieces);
     }
 }

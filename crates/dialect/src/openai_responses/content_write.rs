@@ -175,6 +175,9 @@ impl ItemWriter<'_> {
             return;
         }
         if is_plain || self.recipient == Recipient::Host(Origin::Foreign) {
+            if kind == "refusal" {
+                self.losses.add("refusal", "written as text: only the host's own messages have refusals");
+            }
             self.items.push(earlier_text(&text.text));
             return;
         }
