@@ -111,6 +111,8 @@ facts! {
     images: Images,
     /// Whether files are accepted.
     files: bool,
+    /// Whether documents are `document_url` parts, as at Mistral (Chat).
+    document_urls: bool,
     /// The longest end-user id; 0 if the host has no such field.
     max_user: u64,
     /// Whether OpenAI's own fields are accepted: `store`, `metadata`, `service_tier`, `prompt_cache_key`, `verbosity`.
@@ -171,6 +173,7 @@ impl HostProfile {
             prefill: Prefill::Accepted,
             images: Images::Any,
             files: true,
+            document_urls: false,
             max_user: 64,
             openai_fields: false,
             stream_options: true,

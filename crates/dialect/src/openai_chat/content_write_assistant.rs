@@ -227,6 +227,11 @@ impl<'a> AssistantOut<'a> {
             && self.function_call.is_none()
     }
 
+    /// Marks the message as the beginning of the reply, as Mistral expects it.
+    pub(super) fn mark_prefix(&mut self) {
+        self.extra.insert("prefix".to_owned(), Value::Bool(true));
+    }
+
     /// The number of seals of other dialects so far.
     pub(super) fn foreign_seals(&self) -> usize {
         self.extra.get(REASONING_DETAILS).and_then(Value::as_array).map_or(0, Vec::len)

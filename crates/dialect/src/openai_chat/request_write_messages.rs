@@ -13,6 +13,7 @@ use super::content_write::{self, ContentOut, PartOut, TypedPart};
 use super::content_write_assistant::{self as assistant, AssistantOut, CallForm, PARAGRAPH, WriteContext};
 use super::content_write_reasoning::MessageReader;
 use super::{ID, Origin, marks};
+use crate::host::Prefill;
 use crate::{NameMap, RequestForm};
 
 /// A message to write.
@@ -74,6 +75,11 @@ pub(super) fn write<'a>(
     }
     if matches!(reader, MessageReader::Host(profile) if !profile.user_after_tool) {
         bridge_results(&mut writer.out);
+    }
+    if matches!(reader, MessageReader::Host(profile) if profile.prefill == Prefill::Marked)
+        && let Some(MessageOut::Assistant(last)) = writer.out.last_mut()
+    {
+        last.mark_prefix();
     }
     writer.out
 }

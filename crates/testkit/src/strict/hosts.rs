@@ -286,8 +286,8 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         name: "openrouter",
         model: "qwen/qwen3-235b-a22b",
         only_fields: "model messages max_tokens stream stream_options tools tool_choice parallel_tool_calls \
-            stop temperature top_p response_format user seed reasoning usage provider",
-        more_fields: &["reasoning", "usage", "provider"],
+            stop temperature top_p response_format user seed reasoning usage provider top_k",
+        more_fields: &["reasoning", "usage", "provider", "top_k"],
         thinking: Thinking::Reasoning { default: false },
         reasoning: ReasoningField::ReasoningDetails,
         back: Back::Wanted,

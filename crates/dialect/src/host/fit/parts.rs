@@ -1,8 +1,10 @@
 //! Images and files that the host cannot take, and text without content.
 
-use toolgate_model::{Block, Document, Image, Losses, Message, Part, Source, TurnRequest};
+use serde_json::Value;
+use toolgate_model::{Block, Document, Fields, Image, Losses, Message, Opaque, Part, Source, TurnRequest};
 
 use super::super::{HostProfile, Images};
+use crate::openai_chat;
 
 /// Fits the parts of every message.
 pub(super) fn fit(request: &mut TurnRequest, profile: &HostProfile, losses: &mut Losses) {
@@ -34,6 +36,13 @@ fn fit_parts(parts: &mut Vec<Part>, profile: &HostProfile, losses: &mut Losses) 
     for part in parts {
         let replacement = match part {
             Part::Image(image) if profile.images == Images::Inline => remote_image(image, losses),
+            Part::Document(document) if profile.document_urls => match document_url(document) {
+                Some(opaque) => {
+                    *part = Part::Opaque(opaque);
+                    None
+                }
+                None => Some(refused_document(document, losses)),
+            },
             Part::Document(document) if !profile.files => Some(refused_document(document, losses)),
             Part::Text(_) | Part::Image(_) | Part::Document(_) | Part::Audio(_) | Part::Opaque(_) => None,
         };
@@ -47,6 +56,21 @@ fn remote_image(image: &Image, losses: &mut Losses) -> Option<String> {
     let Source::Url(url) = &image.source else { return None };
     losses.add("image", "the host accepts inline images only: its URL is sent as text");
     Some(format!("[image at {url}]"))
+}
+
+/// A document in Mistral's form.
+fn document_url(document: &Document) -> Option<Opaque> {
+    let url = match &document.source {
+        Source::Base64 { media_type, data } => Source::data_url(media_type, data),
+        Source::Url(url) => url.clone(),
+        Source::Text(_) | Source::File { .. } => return None,
+    };
+    let kind = "document_url".to_owned();
+    let mut fields = Fields::new();
+    fields.insert("type".to_owned(), Value::from(kind.as_str()));
+    fields.insert(kind.clone(), Value::from(url));
+    fields.extend(document.name.iter().map(|name| ("document_name".to_owned(), Value::from(name.as_str()))));
+    Some(Opaque { dialect: openai_chat::ID, kind, fields })
 }
 
 fn refused_document(document: &Document, losses: &mut Losses) -> String {

@@ -81,6 +81,7 @@ pub(super) const MAKERS: &[Host] = &[
             reasons: Some(Reasons::Never),
             reasoning_field: Some(ReasoningField::Reasoning),
             strict_tools: Some(false),
+            files: Some(false),
             ..Facts::NONE
         },
         models: &[
@@ -96,6 +97,7 @@ pub(super) const MAKERS: &[Host] = &[
         chat: Facts {
             limit_field: Some(LimitField::MaxCompletionTokens),
             reasoning_field: Some(ReasoningField::Reasoning),
+            files: Some(false),
             refused: Some(Set::<Param>::of(&[Param::TopK, Param::FrequencyPenalty, Param::PresencePenalty])),
             ..reasoner(Reasons::ByDefault, &[Effort::None, Low, Medium, High])
         },
@@ -145,6 +147,7 @@ pub(super) const MAKERS: &[Host] = &[
             forced_calls: Some(ForcedCalls::RequiredOnly),
             call_ids: Some(CallIds::Nine),
             user_after_tool: Some(false),
+            document_urls: Some(true),
             prefill: Some(Prefill::Marked),
             max_user: Some(0),
             stream_options: Some(false),
@@ -203,6 +206,7 @@ pub(super) const MAKERS: &[Host] = &[
             forced_calls: Some(ForcedCalls::None),
             images: Some(Images::Inline),
             strict_tools: Some(false),
+            parallel_tool_calls: Some(false),
             refused_schema: Some(Set::<SchemaPart>::of(&[SchemaPart::TypedChoice])),
             files: Some(false),
             ..Facts::NONE
@@ -271,6 +275,7 @@ pub(super) const MAKERS: &[Host] = &[
             reasoning_field: Some(ReasoningField::ThinkTags),
             system_messages: Some(SystemMessages::First),
             strict_tools: Some(false),
+            parallel_tool_calls: Some(false),
             max_user: Some(0),
             ..Facts::NONE
         },

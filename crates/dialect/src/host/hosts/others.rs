@@ -39,6 +39,7 @@ pub(super) const OTHERS: &[Host] = &[
             reasoning_field: Some(ReasoningField::Reasoning),
             refused: Some(Set::<Param>::of(&[])),
             strict_tools: Some(false),
+            parallel_tool_calls: Some(false),
             max_user: Some(0),
             files: Some(false),
             ..Facts::NONE
@@ -128,7 +129,7 @@ pub(super) const OTHERS: &[Host] = &[
     Host {
         name: "bedrock",
         urls: &["api.aws", "amazonaws.com"],
-        messages: Facts { strict_tools: Some(false), ..INLINE_ONLY },
+        messages: Facts { strict_tools: Some(false), max_tool_name: Some(64), ..INLINE_ONLY },
         ..NO_HOST
     },
     Host {

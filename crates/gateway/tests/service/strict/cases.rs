@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use toolgate_testkit::HostTurn;
 
+use super::unusual::Unusual;
+
 /// One conversation: what the client asks for, and what the model replies turn by turn.
 pub(super) struct Case {
     pub(super) name: &'static str,
@@ -46,6 +48,7 @@ pub(super) enum Extra {
     HugeLimit,
     /// Earlier turns that another host answered.
     ForeignHistory,
+    Unusual(Unusual),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,4 +190,49 @@ pub(super) const CASES: &[Case] = &[
         extras: &[Extra::ForeignHistory],
         ..TEXT
     },
+    Case { name: "developer message", extras: &[Extra::Unusual(Unusual::Developer)], ..TEXT },
+    Case { name: "late system message", extras: &[Extra::Unusual(Unusual::LateSystem)], ..TEXT },
+    Case {
+        name: "image in a result",
+        extras: &[Extra::Unusual(Unusual::ImageInResult)],
+        tools: &[Tool::Weather],
+        ..TEXT
+    },
+    Case {
+        name: "failed result",
+        extras: &[Extra::Unusual(Unusual::FailedResult)],
+        tools: &[Tool::Weather],
+        ..TEXT
+    },
+    Case { name: "blank text", extras: &[Extra::Unusual(Unusual::BlankText)], ..TEXT },
+    Case {
+        name: "same id twice",
+        extras: &[Extra::Unusual(Unusual::SameIdTwice)],
+        tools: &[Tool::Weather],
+        ..TEXT
+    },
+    Case {
+        name: "long tool name",
+        extras: &[Extra::Unusual(Unusual::LongToolName)],
+        tools: &[Tool::Weather],
+        ..TEXT
+    },
+    Case { name: "OpenAI's fields", extras: &[Extra::Unusual(Unusual::OpenAiFields)], ..TEXT },
+    Case { name: "Claude's fields", extras: &[Extra::Unusual(Unusual::ClaudeFields)], ..TEXT },
+    Case { name: "many stops", extras: &[Extra::Unusual(Unusual::ManyStops)], ..TEXT },
+    Case {
+        name: "custom tool",
+        extras: &[Extra::Unusual(Unusual::CustomTool)],
+        tools: &[Tool::Weather],
+        ..TEXT
+    },
+    Case {
+        name: "no parallel calls",
+        extras: &[Extra::Unusual(Unusual::NoParallel)],
+        tools: &[Tool::Weather],
+        ..TEXT
+    },
+    Case { name: "image URL", extras: &[Extra::Unusual(Unusual::ImageUrl)], ..TEXT },
+    Case { name: "PDF", extras: &[Extra::Unusual(Unusual::Pdf)], ..TEXT },
+    Case { name: "prefill", extras: &[Extra::Unusual(Unusual::Prefill)], ..TEXT },
 ];

@@ -56,6 +56,11 @@ impl Client {
             Self::Chat => chat_request(case, thoughts),
             Self::Responses => responses_request(case, thoughts),
         };
+        for extra in case.extras {
+            if let Extra::Unusual(unusual) = extra {
+                unusual.add(self, &mut body);
+            }
+        }
         body["model"] = json!(model);
         body["stream"] = json!(stream);
         if stream && self == Self::Chat {
@@ -105,7 +110,7 @@ fn messages_request(case: &Case, thoughts: bool) -> Value {
                 body["metadata"] = json!({"user_id": user});
             }
             Extra::HugeLimit => body["max_tokens"] = json!(HUGE),
-            Extra::ForeignHistory => {}
+            Extra::ForeignHistory | Extra::Unusual(_) => {}
         }
     }
     let mut messages = vec![json!({"role": "user", "content": content})];
@@ -170,7 +175,7 @@ fn chat_request(case: &Case, thoughts: bool) -> Value {
             Extra::Stop => body["stop"] = json!([STOP]),
             Extra::User => body["user"] = json!("0123456789abcdef".repeat(4)),
             Extra::HugeLimit => body["max_completion_tokens"] = json!(HUGE),
-            Extra::ForeignHistory => {}
+            Extra::ForeignHistory | Extra::Unusual(_) => {}
         }
     }
     let mut messages =
@@ -229,7 +234,7 @@ fn responses_request(case: &Case, thoughts: bool) -> Value {
             Extra::User => body["user"] = json!("0123456789abcdef".repeat(4)),
             Extra::HugeLimit => body["max_output_tokens"] = json!(HUGE),
             // The dialect has no stop sequences.
-            Extra::Stop | Extra::ForeignHistory => {}
+            Extra::Stop | Extra::ForeignHistory | Extra::Unusual(_) => {}
         }
     }
     let mut input = vec![json!({"type": "message", "role": "user", "content": content})];

@@ -43,6 +43,10 @@ pub(super) fn check(case: &Case, received: &Value, thinks: bool, loss: &str) -> 
             }
             // No model writes more than its own limit, so nothing is lost.
             Extra::HugeLimit => continue,
+            Extra::Unusual(unusual) => {
+                let (is_there, words) = unusual.find(received);
+                ("something unusual", is_there, words)
+            }
             Extra::ForeignHistory => ("the history", text.contains("Bern"), &[]),
         };
         if !is_there && !reported(words) {

@@ -5,35 +5,67 @@ mod cases;
 mod clients;
 mod losses;
 mod replies;
+mod unusual;
 
 use serde_json::Value;
 use toolgate_backend::config::{BackendConfig, UpstreamConfig, UpstreamName, Via};
-use toolgate_testkit::{Exchange, HostTurn, STRICT_HOSTS, StrictHost, StrictProfile, Verdict};
+use toolgate_testkit::{Exchange, HostTurn, STRICT_HOSTS, StrictDialect, StrictHost, StrictProfile, Verdict};
 
 use crate::gate::{Gate, config, route};
 use cases::{CASES, Case, Extra, Thinking};
 use clients::Client;
 use replies::{ClientReply, Writer};
+use unusual::Unusual;
 
-#[tokio::test]
-async fn messages_clients_work_with_every_host() {
-    check_all(Client::Messages).await;
+/// One test for each client and group of hosts, so that they run side by side.
+macro_rules! matrix {
+    ($($client:ident: $($test:ident => $group:ident),*;)*) => {
+        $($(
+            #[tokio::test]
+            async fn $test() {
+                check_all(Client::$client, Group::$group).await;
+            }
+        )*)*
+    };
 }
 
-#[tokio::test]
-async fn chat_clients_work_with_every_host() {
-    check_all(Client::Chat).await;
+matrix! {
+    Messages: messages_clients_at_openai => OpenAi, messages_clients_at_claude => Claude,
+        messages_clients_at_makers => Makers, messages_clients_elsewhere => Others;
+    Chat: chat_clients_at_openai => OpenAi, chat_clients_at_claude => Claude,
+        chat_clients_at_makers => Makers, chat_clients_elsewhere => Others;
+    Responses: responses_clients_at_openai => OpenAi, responses_clients_at_claude => Claude,
+        responses_clients_at_makers => Makers, responses_clients_elsewhere => Others;
 }
 
-#[tokio::test]
-async fn responses_clients_work_with_every_host() {
-    check_all(Client::Responses).await;
+/// Some of the hosts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Group {
+    OpenAi,
+    Claude,
+    /// Others that serve their own models.
+    Makers,
+    /// Hosts of others' models.
+    Others,
 }
 
-/// Runs all cells of a client and reports every failure.
-async fn check_all(client: Client) {
+impl Group {
+    fn of(profile: &StrictProfile) -> Self {
+        match profile.name {
+            "openai" | "azure" => Self::OpenAi,
+            "gemini" | "deepseek" | "mistral" | "xai" | "moonshot" | "dashscope" | "zai" | "minimax" => {
+                Self::Makers
+            }
+            _ if profile.dialect == StrictDialect::Messages => Self::Claude,
+            _ => Self::Others,
+        }
+    }
+}
+
+/// Runs all cells of a client with a group of hosts and reports every failure.
+async fn check_all(client: Client, group: Group) {
     let mut hosts = Vec::new();
-    for profile in STRICT_HOSTS {
+    for profile in STRICT_HOSTS.iter().filter(|profile| Group::of(profile) == group) {
         hosts.push((profile, StrictHost::start(profile).await));
     }
     let gate = Gate::start(&config(), backends(client, &hosts));
@@ -77,13 +109,28 @@ fn backends(client: Client, hosts: &[(&'static StrictProfile, StrictHost)]) -> B
 }
 
 impl Case {
-    /// Whether no client sends this: the Responses dialect has no stop sequences, and a Claude client that asks for
-    /// thinking leaves the thinking blocks of its history in place.
+    /// Whether no client sends this: not every dialect has everything, and a Claude client that asks for thinking leaves
+    /// the thinking blocks of its history in place.
     fn is_impossible(&self, client: Client, profile: &StrictProfile) -> bool {
-        if client == Client::Responses && self.extras.contains(&Extra::Stop) {
+        let is_absent = |extra: &Extra| match extra {
+            Extra::Stop => client == Client::Responses,
+            Extra::Unusual(unusual) => !unusual.exists_in(client),
+            Extra::Image
+            | Extra::Format
+            | Extra::Sampling
+            | Extra::User
+            | Extra::HugeLimit
+            | Extra::ForeignHistory => false,
+        };
+        if self.extras.iter().any(is_absent) {
             return true;
         }
         let is_same = client.dialect() == profile.dialect.name();
+        // The host itself would refuse it.
+        let is_twice = self.extras.contains(&Extra::Unusual(Unusual::SameIdTwice));
+        if is_twice && is_same && client != Client::Chat {
+            return true;
+        }
         let is_foreign = self.extras.contains(&Extra::ForeignHistory);
         client == Client::Messages && is_same && is_foreign && self.thinking == Thinking::On
     }
