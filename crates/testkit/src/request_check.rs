@@ -27,8 +27,8 @@ fn schema(request: &Received) -> Option<Schema> {
     ends.into_iter().find_map(|(end, schema)| path.ends_with(end).then_some(schema))
 }
 
-/// Removes what real hosts take beyond the newest types: the sampling of older Claude models, and the field in which
-/// most chat hosts take reasoning back.
+/// Removes what real hosts take beyond the newest types: the sampling of older Claude models, the field in which most
+/// chat hosts take reasoning back, and what an SDK's own reply objects contain when a client sends them back.
 fn remove_extensions(schema: Schema, body: &mut Value) {
     let Some(fields) = body.as_object_mut() else { return };
     if matches!(schema, Schema::MessagesRequest | Schema::MessagesBetaRequest) {
@@ -37,5 +37,21 @@ fn remove_extensions(schema: Schema, body: &mut Value) {
     let messages = fields.get_mut("messages").and_then(Value::as_array_mut);
     for message in messages.into_iter().flatten().filter_map(Value::as_object_mut) {
         message.remove("reasoning_content");
+        message.remove("annotations");
+        let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
+        for call in calls.into_iter().flatten().filter_map(Value::as_object_mut) {
+            call.remove("index");
+            call.get_mut("function")
+                .and_then(Value::as_object_mut)
+                .map(|call| call.remove("parsed_arguments"));
+        }
+    }
+    let items = fields.get_mut("input").and_then(Value::as_array_mut);
+    for item in items.into_iter().flatten().filter_map(Value::as_object_mut) {
+        item.remove("parsed_arguments");
+        let parts = item.get_mut("content").and_then(Value::as_array_mut);
+        for part in parts.into_iter().flatten().filter_map(Value::as_object_mut) {
+            part.remove("parsed");
+        }
     }
 }

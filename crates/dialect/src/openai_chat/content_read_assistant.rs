@@ -207,7 +207,11 @@ fn function_block(
     new_id: impl FnOnce() -> String,
 ) -> ToolCall {
     let FunctionCallIn { name, arguments, extra: inner } = call;
-    let (id, extras) = call_id(id, nested_extras(extra, "function", inner), new_id);
+    // What SDKs add to a call of a stream, and return with it, means nothing to a host.
+    let is_helper = inner.keys().all(|name| name == "parsed_arguments");
+    let envelope: &[&str] = if is_helper { &["index", "function"] } else { &["index"] };
+    let extras = nested_extras(extra, "function", inner).envelope_fields(envelope);
+    let (id, extras) = call_id(id, extras, new_id);
     let arguments = arguments.as_ref().map(arguments_text).unwrap_or_default();
     ToolCall { id: id.into(), name: name.into(), kind: CallKind::Function, arguments, extras }
 }
