@@ -1,5 +1,7 @@
 //! Parts of requests and replies that both of OpenAI's dialects have.
 
+use std::ops::Range;
+
 use serde::Serialize;
 use serde_json::Value;
 use toolgate_model::{
@@ -112,18 +114,23 @@ fn read_citation(annotation: &Value) -> Option<Citation> {
     Some(Citation {
         url: fields.get("url")?.as_str().filter(|_| is_page)?.to_owned(),
         title: fields.get("title").and_then(Value::as_str).map(str::to_owned),
-        start: fields.get("start_index")?.as_u64()?,
-        end: fields.get("end_index")?.as_u64()?,
+        range: Some(fields.get("start_index")?.as_u64()?..fields.get("end_index")?.as_u64()?),
     })
 }
 
-/// The fields of a citation, without its type.
-pub(crate) fn citation_fields(citation: &Citation) -> Fields {
-    let Citation { url, title, start, end } = citation;
+/// The fields of a citation in this part of a message, without its type.
+pub(crate) fn citation_fields(citation: &Citation, text: Range<u64>) -> Fields {
+    let Citation { url, title, range } = citation;
+    let cited = range.as_ref().map(|range| text.start + range.start..text.start + range.end).unwrap_or(text);
     Fields::from_iter([
-        ("start_index".to_owned(), Value::from(*start)),
-        ("end_index".to_owned(), Value::from(*end)),
+        ("start_index".to_owned(), Value::from(cited.start)),
+        ("end_index".to_owned(), Value::from(cited.end)),
         ("title".to_owned(), Value::from(title.as_deref().unwrap_or_default())),
         ("url".to_owned(), Value::from(url.as_str())),
     ])
+}
+
+/// The length of a text in characters, which citations count.
+pub(crate) fn characters(text: &str) -> u64 {
+    u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }

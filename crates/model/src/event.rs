@@ -33,6 +33,8 @@ pub struct ReplyHead {
     pub model: Option<ModelName>,
     /// The creation time in seconds since 1970, if the host states it.
     pub created: Option<u64>,
+    /// The price and speed that the host chose, if it states it.
+    pub service_tier: Option<String>,
     /// Fields of its own dialect.
     pub extras: Extras,
 }

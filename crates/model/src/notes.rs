@@ -1,5 +1,7 @@
 //! What a host says about a text besides the text: its sources, and the probabilities of its tokens.
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 /// The notes on one text, in a form that several dialects can write.
@@ -25,8 +27,6 @@ pub struct Citation {
     pub url: String,
     /// Its title.
     pub title: Option<String>,
-    /// The index of the first character.
-    pub start: u64,
-    /// The index after the last character.
-    pub end: u64,
+    /// The characters of the text that it supports; `None` for all of them.
+    pub range: Option<Range<u64>>,
 }

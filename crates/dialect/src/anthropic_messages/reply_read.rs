@@ -75,7 +75,13 @@ pub(super) fn split(message: MessageHeadIn) -> Result<(ReplyHead, Option<Vec<Blo
                 "the host's reply contains a {kind} block, which only users may send"
             ))
         })?;
-    let head = ReplyHead { id: id.map(ReplyId::from), model, created: None, extras: extras(extra) };
+    let head = ReplyHead {
+        id: id.map(ReplyId::from),
+        model,
+        created: None,
+        service_tier: None,
+        extras: extras(extra),
+    };
     Ok((head, blocks, ReplyTail { reason: stop_reason, sequence: stop_sequence, usage, extra: late }))
 }
 

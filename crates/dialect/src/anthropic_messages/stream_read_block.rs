@@ -7,7 +7,7 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::content_read::{REDACTED, signature_seal};
+use super::content_read::{REDACTED, signature_seal, with_sources};
 use super::wire::{BlockIn, RedactedIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
 use super::wire_stream::DeltaIn;
 
@@ -167,7 +167,7 @@ impl OpenBlock {
             }
         };
         extra.extend(late);
-        end.extras = extras(extra);
+        end.extras = with_sources(extras(extra));
         blocks.finish(index, end, out);
     }
 }

@@ -76,6 +76,7 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<Reply>, TurnError> {
         id: id.filter(|id| !id.is_empty()).map(Into::into),
         model: model.map(Into::into),
         created: created.and_then(|number| seconds(&number.to_string())),
+        service_tier: service_tier(&extra),
         extras: extras(extra),
     };
     mark_head(&mut head);
@@ -108,6 +109,14 @@ fn not_a_reply(body: &[u8], error: Unreadable) -> TurnError {
 /// Whole seconds since 1970; some hosts send fractions.
 pub(super) fn seconds(number: &str) -> Option<u64> {
     number.split('.').next()?.parse().ok()
+}
+
+/// The field of a reply with its price and speed.
+pub(super) const SERVICE_TIER: &str = "service_tier";
+
+/// Reads the price and speed; the field also stays among the unknown ones.
+pub(super) fn service_tier(fields: &Fields) -> Option<String> {
+    fields.get(SERVICE_TIER).and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Marks the head as read in this dialect. Its fields are the envelope of the reply (`system_fingerprint`).

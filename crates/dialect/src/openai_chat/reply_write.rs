@@ -3,17 +3,16 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolgate_model::{
-    Block, Citation, Extras, Fields, Finish, Losses, Notes, Reply, ReplyHead, StopReason, ToolCall,
-    Translated,
+    Block, Extras, Fields, Finish, Losses, Notes, Reply, ReplyHead, StopReason, ToolCall, Translated,
 };
 
 use super::content_write_assistant::{self, AssistantOut, CallForm, WriteContext};
 use super::content_write_reasoning::MessageReader;
 use super::extras::take_object;
-use super::reply_read::{ANNOTATIONS, LOGPROBS, MESSAGE, REPLY};
+use super::reply_read::{ANNOTATIONS, LOGPROBS, MESSAGE, REPLY, SERVICE_TIER};
 use super::usage::UsageOut;
 use super::{ID, Origin, marks};
-use crate::openai_shared::{URL_CITATION, citation_fields};
+use crate::openai_shared::{URL_CITATION, characters, citation_fields};
 use crate::{NameMap, ReplyContext};
 
 #[derive(Serialize)]
@@ -42,14 +41,13 @@ struct ChoiceOut<'a> {
 pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>> {
     let Reply { head, blocks, finish } = reply;
     let mut losses = Losses::default();
-    let mut extra = head.extras.write(ID, "", &mut losses);
+    let mut extra = head_fields(head, &mut losses);
     let FinishFields { mut choice, mut message, reply: late } = finish_fields(&finish.extras, &mut losses);
     extra.extend(late);
     let mut notes = NoteFields::default();
     for block in blocks {
         let Block::Text(text) = block else { continue };
-        notes.add(text.extras.notes_for(ID));
-        notes.offset += characters(&text.text);
+        notes.add(text.extras.notes_for(ID), characters(&text.text));
     }
     choice.extend(notes.choice());
     message.extend(notes.message());
@@ -92,6 +90,14 @@ pub(super) fn write(reply: &Reply, context: &ReplyContext) -> Translated<Vec<u8>
     Translated { value, losses }
 }
 
+/// The fields of a reply beside its choices.
+pub(super) fn head_fields(head: &ReplyHead, losses: &mut Losses) -> Fields {
+    let mut fields = head.extras.write(ID, "", losses);
+    let tier = head.service_tier.as_deref().map(|tier| (SERVICE_TIER.to_owned(), Value::from(tier)));
+    fields.extend(tier.filter(|_| Origin::of(&head.extras) == Origin::Foreign));
+    fields
+}
+
 /// A call without an id at the host stays without one for clients of this dialect. (In a history it gets one.)
 fn written_call_id(call: &ToolCall) -> &str {
     if call.extras.is_marked(ID, marks::NO_ID) { "" } else { call.id.as_str() }
@@ -122,17 +128,18 @@ pub(super) fn finish_fields(extras: &Extras, losses: &mut Losses) -> FinishField
 pub(super) struct NoteFields {
     annotations: Vec<Value>,
     logprobs: Vec<Value>,
-    /// The length of the texts before.
-    pub(super) offset: u64,
+    /// The length of the texts so far.
+    length: u64,
 }
 
 impl NoteFields {
     /// Adds the notes on the next text.
-    pub(super) fn add(&mut self, notes: Option<&Notes>) {
+    pub(super) fn add(&mut self, notes: Option<&Notes>, length: u64) {
+        let text = self.length..self.length + length;
+        self.length = text.end;
         let Some(Notes { citations, logprobs }) = notes else { return };
         for citation in citations {
-            let (start, end) = (citation.start + self.offset, citation.end + self.offset);
-            let fields = citation_fields(&Citation { start, end, ..citation.clone() });
+            let fields = citation_fields(citation, text.clone());
             self.annotations.push(json!({ "type": URL_CITATION, URL_CITATION: fields }));
         }
         self.logprobs.extend(logprobs.iter().cloned());
@@ -152,11 +159,6 @@ impl NoteFields {
         let has_any = !annotations.is_empty();
         Fields::from_iter(has_any.then(|| (ANNOTATIONS.to_owned(), Value::Array(annotations))))
     }
-}
-
-/// The length of a text in characters, which citations count.
-pub(super) fn characters(text: &str) -> u64 {
-    u64::try_from(text.chars().count()).unwrap_or(u64::MAX)
 }
 
 /// Writes `finish_reason`.

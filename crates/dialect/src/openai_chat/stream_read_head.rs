@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use toolgate_model::{Fields, ReplyHead};
 
 use super::extras::{extras, merge};
-use super::reply_read::{mark_head, seconds};
+use super::reply_read::{SERVICE_TIER, mark_head, seconds, service_tier};
 use super::wire_stream::{ChunkIn, Str};
 
 /// The head of one stream.
@@ -26,7 +26,7 @@ impl HeadReader {
             is_emitted: false,
             early_fields: Fields::new(),
             late_fields: Fields::new(),
-            repeated: [("system_fingerprint", None), ("service_tier", None)],
+            repeated: [("system_fingerprint", None), (SERVICE_TIER, None)],
         }
     }
 
@@ -70,7 +70,7 @@ impl HeadReader {
 
     /// True once id, model and creation time are known.
     pub(super) fn is_complete(&self) -> bool {
-        let ReplyHead { id, model, created, extras: _ } = &self.head;
+        let ReplyHead { id, model, created, service_tier: _, extras: _ } = &self.head;
         id.is_some() && model.is_some() && created.is_some()
     }
 
@@ -90,6 +90,7 @@ impl HeadReader {
             return None;
         }
         let mut head = self.head.clone();
+        head.service_tier = service_tier(&self.early_fields);
         head.extras = extras(std::mem::take(&mut self.early_fields));
         mark_head(&mut head);
         Some(head)

@@ -8,11 +8,12 @@ use toolgate_model::{
 
 use super::content_write_assistant::{CallForm, PARAGRAPH};
 use super::reasoning_details::REASONING_DETAILS;
-use super::reply_write::{self, FinishFields, NoteFields, RefusalForm, characters};
+use super::reply_write::{self, FinishFields, NoteFields, RefusalForm};
 use super::stream_write_chunk::{ChoiceFields, ChunkHead, ChunkWriter, json_text, quoted};
 use super::usage::UsageOut;
 use super::{ID, Origin, error, marks, reasoning_details, thought_signature};
 use crate::frame::{write_comment, write_data};
+use crate::openai_shared::characters;
 use crate::{ReplyContext, ReplyWriter};
 
 /// Writes one choice of a stream.
@@ -189,7 +190,7 @@ impl ChatWriter {
             model: head.model.as_ref().unwrap_or(&self.context.request.model).as_str(),
         });
         // T22: the first chunk carries the role.
-        let extra = head.extras.write(ID, "", &mut self.losses);
+        let extra = reply_write::head_fields(head, &mut self.losses);
         self.chunks.chunk(r#"{"role":"assistant","content":""}"#, &ChoiceFields::default(), &extra, out);
     }
 
@@ -322,7 +323,6 @@ impl ChatWriter {
         }
         let (mut fields, notes) = end.extras.write_noted(ID, "message", &mut self.losses);
         self.write_notes(notes, out);
-        self.notes.offset += std::mem::take(&mut self.text_length);
         let OpenBlock::Call { kind, has_input } = std::mem::replace(&mut self.open, OpenBlock::None) else {
             return self.signature(end, out);
         };
@@ -339,10 +339,10 @@ impl ChatWriter {
 
     /// Writes the notes on a text in a chunk of their own.
     fn write_notes(&mut self, notes: Option<&Notes>, out: &mut Vec<u8>) {
+        self.notes.add(notes, std::mem::take(&mut self.text_length));
         if notes.is_none() {
             return;
         }
-        self.notes.add(notes);
         let choice = ChoiceFields { finish_reason: None, extra: self.notes.choice() };
         self.chunks.chunk(&json_text(&self.notes.message()), &choice, &Fields::new(), out);
     }

@@ -13,7 +13,7 @@ use super::content_read::{CONTENT_INDEX, MESSAGE_FIELDS};
 use super::content_write_parts::{self, ContentSource};
 use super::request_write::Origin;
 use crate::NameMap;
-use crate::openai_shared::{URL_CITATION, citation_fields};
+use crate::openai_shared::{URL_CITATION, characters, citation_fields};
 
 /// The recipient of the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl ItemWriter<'_> {
             Recipient::Client => text.extras.write_noted(ID, place, self.losses),
             Recipient::Host(_) => (text.extras.write(ID, place, self.losses), None),
         };
-        extras.extend(notes.map(note_fields).into_iter().flatten());
+        extras.extend(notes.map(|notes| note_fields(notes, &text.text)).into_iter().flatten());
         let message = extras.shift_remove(MESSAGE_FIELDS);
         let continues = extras.shift_remove(CONTENT_INDEX).is_some();
         let is_plain = text.extras.is_empty() && matches!(self.recipient, Recipient::Host(_));
@@ -288,10 +288,10 @@ pub(super) fn arguments(kind: CallKind, text: &str) -> &str {
 }
 
 /// The notes of another dialect, as fields of a text part.
-fn note_fields(notes: &Notes) -> Fields {
+fn note_fields(notes: &Notes, text: &str) -> Fields {
     let annotation = |citation: &Citation| {
         let mut fields = Fields::from_iter([("type".to_owned(), Value::from(URL_CITATION))]);
-        fields.extend(citation_fields(citation));
+        fields.extend(citation_fields(citation, 0..characters(text)));
         Value::Object(fields)
     };
     let annotations: Vec<Value> = notes.citations.iter().map(annotation).collect();

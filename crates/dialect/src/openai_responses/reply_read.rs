@@ -76,6 +76,7 @@ pub(super) fn split(body: ResponseBody) -> (ReplyHead, ReplyTail) {
         id: body.id.map(Into::into),
         model: body.model.map(Into::into),
         created: body.created_at.and_then(|at| at.as_u64().or_else(|| whole_seconds(at.as_f64()?))),
+        service_tier: extra.get("service_tier").and_then(Value::as_str).map(str::to_owned),
         // The unknown fields repeat the request's settings.
         extras: Extras::marked(ID, extra).all_envelope_fields(),
     };

@@ -60,6 +60,8 @@ pub(super) fn in_progress(head: &ReplyHead, context: &ReplyContext, losses: &mut
         response.extend(extras);
     } else {
         response.extend(echo(&context.request));
+        let tier = head.service_tier.as_deref();
+        response.extend(tier.map(|tier| ("service_tier".to_owned(), Value::from(tier))));
     }
     response
 }

@@ -49,6 +49,7 @@ fn a_foreign_reply_is_written_in_this_dialect() {
             id: Some("resp_1".into()),
             model: Some("gpt".into()),
             created: Some(5),
+            service_tier: None,
             extras: Extras::NONE,
         },
         blocks: vec![
