@@ -198,6 +198,7 @@ impl HostProfile {
                 max_stops: u64::MAX,
                 blank_text: false,
                 forced_calls: ForcedCalls::NotWhileReasoning,
+                max_tool_name: 128,
                 call_ids: CallIds::Word,
                 system_messages: SystemMessages::First,
                 assistant_first: false,

@@ -22,8 +22,11 @@ pub(super) fn text(details: &[Value]) -> String {
     details.iter().filter_map(text).collect()
 }
 
-/// The list as a seal.
+/// The list as a seal, or the other dialect's seal in it.
 pub(super) fn seal(details: Vec<Value>) -> Option<Seal> {
+    if let Some([token]) = foreign_seals(&details).as_deref() {
+        return Some(token.seal.clone());
+    }
     (!details.is_empty()).then(|| Seal::new(ID, REASONING_DETAILS, Value::Array(details).to_string()))
 }
 

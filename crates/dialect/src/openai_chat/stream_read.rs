@@ -263,6 +263,10 @@ impl StreamReader {
         if mark != Some(marks::REASONING_DETAILS) {
             self.reasoning_source = ReasoningSource::Field;
         }
+        // Each seal of another dialect ends its own block.
+        if reasoning_details::foreign_seals(&self.details).is_some() {
+            self.end_reasoning(out);
+        }
         if !self.sequencer.is_open(BlockKey::Reasoning) {
             self.reasoning_mark = mark;
         }

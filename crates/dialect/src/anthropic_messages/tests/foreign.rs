@@ -142,7 +142,7 @@ fn long_tool_names_are_renamed_everywhere() {
     let written = crate::translation::written(&DIALECT, &turn);
     let body: Value = serde_json::from_slice(&written.body).unwrap();
     let name = body["tools"][0]["name"].as_str().unwrap();
-    assert!(name.len() <= 64 && !name.contains('/'));
+    assert!(name.len() <= 128 && !name.contains('/'));
     assert_eq!(body["tool_choice"], json!({ "type": "tool", "name": name }));
     assert_eq!(written.names.to_client(name.into()).as_str(), long);
 }
