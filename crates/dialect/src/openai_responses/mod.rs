@@ -7,6 +7,7 @@ mod content_write;
 mod content_write_parts;
 mod count;
 mod error;
+mod input_items;
 mod meter;
 mod references;
 mod reply_read;
@@ -41,6 +42,7 @@ use crate::{
 };
 
 pub use count::write_count;
+pub use input_items::{input_count, input_item_place, input_items};
 pub use references::{ReplyItem, item_references, reply_items, resolve_references};
 
 /// The dialect's name.

@@ -65,6 +65,7 @@ pub(crate) fn routes(worker: Arc<Worker>) -> Router {
         .route("/v1/responses/input_tokens", post(count_responses))
         .route("/v1/responses/compact", post(compact))
         .route("/v1/responses/{id}", get(stored::show).delete(stored::delete))
+        .route("/v1/responses/{id}/input_items", get(stored::input_items))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::show))
         .route("/healthz", get(healthz))

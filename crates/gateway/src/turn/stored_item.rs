@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolgate_backend::Route;
 use toolgate_dialect::openai_responses;
-use toolgate_model::{ErrorKind, Reply, TurnError};
+use toolgate_model::{ErrorKind, Reply, ReplyId, TurnError};
 use toolgate_state::{ItemId, StoredItem};
 
 use super::complete::Completed;
-use super::stored_reply::store_failed;
+use super::stored_reply::{self, store_failed};
 use crate::http::Caller;
 use crate::service::Worker;
 
@@ -51,13 +51,22 @@ pub(super) async fn resolve(
     route: &Route,
     completed: &mut Completed,
 ) -> Result<(), TurnError> {
-    let named = openai_responses::item_references(&completed.request);
-    let ids = named.iter().map(|id| ItemId::new(*id)).collect();
+    let named: Vec<String> =
+        openai_responses::item_references(&completed.request).into_iter().map(str::to_owned).collect();
+    let ids = named.iter().map(|id| ItemId::new(id.as_str())).collect();
     let stored = worker.shared.store.response_items(caller.scope(), &ids).await.map_err(store_failed)?;
     let found = stored.iter().map(|item| Ok((item.id.as_str(), read(item)?)));
-    let found: HashMap<&str, ItemBody> = found.collect::<Result<_, TurnError>>()?;
-    if let Some(unknown) = named.iter().find(|id| !found.contains_key(*id)) {
-        completed.missing = Some(no_such_item(unknown));
+    let mut found: HashMap<&str, ItemBody> = found.collect::<Result<_, TurnError>>()?;
+    for id in &named {
+        if found.contains_key(id.as_str()) {
+            continue;
+        }
+        match input_item(worker, caller, id).await? {
+            Some(item) => {
+                found.insert(id, ItemBody { id_issuer: IdIssuer::Gateway, item });
+            }
+            None => completed.missing = Some(no_such_item(id)),
+        }
     }
     let items = found.iter().map(|(id, body)| (*id, body.item.get())).collect();
     openai_responses::resolve_references(&mut completed.request, &items)?;
@@ -67,6 +76,18 @@ pub(super) async fn resolve(
         IdIssuer::Gateway => false,
     });
     Ok(())
+}
+
+/// The input item with this id, which the gateway issued when it listed the input of a stored response.
+async fn input_item(worker: &Worker, caller: &Caller, id: &str) -> Result<Option<Box<RawValue>>, TurnError> {
+    let Some((responses, index)) = openai_responses::input_item_place(id) else { return Ok(None) };
+    for response in responses {
+        if let Some(stored) = stored_reply::find(worker, caller, &ReplyId::new(response.as_str())).await? {
+            let item = stored.input_items(&response).into_iter().nth(index).filter(|item| item.id == id);
+            return Ok(item.and_then(|item| RawValue::from_string(item.json).ok()));
+        }
+    }
+    Ok(None)
 }
 
 fn read(item: &StoredItem) -> Result<ItemBody, TurnError> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use toolgate_dialect::openai_responses::{self, ReplyItem};
 use toolgate_dialect::{ClientDialect, ReplyContext};
 use toolgate_model::{ErrorKind, ReplyId, StopReason, TurnError, TurnRequest};
 use toolgate_state::{ResponseId, StoreError, StoredResponse};
@@ -19,6 +20,9 @@ pub(crate) struct StoredReply {
     pub(crate) response: Box<RawValue>,
     /// The conversation after it, as its dialect remembers it.
     pub(crate) conversation: String,
+    /// How many items of the conversation come before the reply.
+    #[serde(default)]
+    pub(crate) input_count: usize,
 }
 
 impl StoredReply {
@@ -31,6 +35,11 @@ impl StoredReply {
             )
             .caused_by(error)
         })
+    }
+
+    /// The input items of the response with this id.
+    pub(crate) fn input_items(&self, id: &str) -> Vec<ReplyItem> {
+        openai_responses::input_items(&self.conversation, self.input_count, id)
     }
 }
 
@@ -98,7 +107,8 @@ impl ReplyKeeper {
             .map_err(|error| error.to_string())
             .and_then(|text| RawValue::from_string(text).map_err(|error| error.to_string()))
             .and_then(|response| {
-                serde_json::to_string(&StoredReply { response, conversation })
+                let input_count = openai_responses::input_count(&conversation, &reply);
+                serde_json::to_string(&StoredReply { response, conversation, input_count })
                     .map_err(|error| error.to_string())
             });
         let body = match body {

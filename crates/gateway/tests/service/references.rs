@@ -222,6 +222,40 @@ async fn a_response_with_resolved_references_is_continued_with_their_items() {
 }
 
 #[tokio::test]
+async fn input_items_are_listed_with_ids_that_can_be_referred_to() {
+    let upstream = ScriptedUpstream::start().await;
+    let gate = Gate::before(&upstream);
+    let first = first_response(&gate, &upstream, false).await;
+    upstream.on(Script::json(200, replies::whole()));
+    let second = json!({ "model": "claude", "tools": tools(), "input": with_result(references_to(&first)) });
+    let second = gate.post(PATH, &second).await.json().await;
+    upstream.next_request().await;
+    let path = format!("{PATH}/{}/input_items", second["id"].as_str().expect("an id"));
+    let list = gate.get(&format!("{path}?order=asc")).await.json().await;
+    let items = list["data"].as_array().expect("items");
+    let kinds: Vec<&str> = items.iter().filter_map(|item| item["type"].as_str()).collect();
+    assert_eq!(kinds, ["message", "reasoning", "message", "function_call", "function_call_output"]);
+    assert_eq!(items[0]["content"], json!([{ "type": "input_text", "text": "Oslo?" }]));
+    assert_eq!(items[3]["id"], first["output"][2]["id"], "items keep their ids");
+    assert_eq!((&list["object"], &list["has_more"]), (&json!("list"), &json!(false)));
+    let page = gate.get(&format!("{path}?limit=1")).await.json().await;
+    assert_eq!((&page["data"][0], &page["has_more"]), (&items[4], &json!(true)), "the newest first");
+    let newest = page["last_id"].as_str().expect("an id");
+    let page = gate.get(&format!("{path}?after={newest}")).await.json().await;
+    assert_eq!(page["data"][0], items[3]);
+    assert_eq!(gate.get(&format!("{path}?order=up")).await.status(), 400);
+    assert_eq!(gate.get(&format!("{PATH}/resp_nowhere/input_items")).await.status(), 404);
+
+    let reference = |item: &Value| json!({ "type": "item_reference", "id": item["id"] });
+    let all: Vec<Value> = items.iter().map(reference).collect();
+    upstream.on(Script::json(200, (HOSTS[1].whole)()));
+    assert_eq!(gate.post(PATH, &json!({ "model": "gpt", "input": all })).await.status(), 200);
+    let sent = upstream.next_request().await.json();
+    assert_eq!(sent["messages"][0]["content"], "Oslo?");
+    assert_eq!(sent["messages"][2]["content"], "5 C");
+}
+
+#[tokio::test]
 async fn an_unknown_reference_is_an_error_that_says_what_to_do() {
     let upstream = ScriptedUpstream::start().await;
     let gate = Gate::before(&upstream);
