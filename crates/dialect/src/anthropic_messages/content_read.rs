@@ -6,6 +6,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::citations;
 use super::content_read_as_text as as_text;
 use super::content_read_media as media;
 use super::wire::{BlockIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
@@ -19,7 +20,8 @@ pub(super) const REDACTED: &str = "redacted";
 pub(super) fn read_output_block(block: BlockIn) -> Result<Block, &'static str> {
     Ok(match block {
         BlockIn::Text(TextIn { text, extra }) => {
-            Block::Text(Text { text, extras: extras(without_empty(extra)) })
+            let extras = citations::with_notes(extras(without_empty(extra)), text.chars().count() as u64);
+            Block::Text(Text { text, extras })
         }
         BlockIn::ToolUse(ToolUseIn { id, name, input, extra }) => Block::ToolCall(ToolCall {
             id: id.into(),

@@ -7,6 +7,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::citations::{self, CITATIONS};
 use super::content_read::{REDACTED, signature_seal};
 use super::wire::{BlockIn, RedactedIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
 use super::wire_stream::DeltaIn;
@@ -15,6 +16,8 @@ use super::wire_stream::DeltaIn;
 pub(super) enum OpenBlock {
     Text {
         citations: Vec<Value>,
+        /// The length of the text in characters.
+        chars: u64,
         extra: Fields,
     },
     Thinking {
@@ -58,12 +61,13 @@ impl OpenBlock {
         Ok(match block {
             BlockIn::Text(TextIn { text, mut extra }) => {
                 blocks.start(index, BlockStart::Text, out);
+                let chars = text.chars().count() as u64;
                 blocks.delta(index, Delta::Text(text), out);
-                let citations = match extra.shift_remove("citations") {
+                let citations = match extra.shift_remove(CITATIONS) {
                     Some(Value::Array(citations)) => citations,
                     _ => Vec::new(),
                 };
-                Self::Text { citations, extra }
+                Self::Text { citations, chars, extra }
             }
             BlockIn::Thinking(ThinkingBlockIn { thinking, signature, extra }) => {
                 blocks.start(index, BlockStart::Reasoning(Extras::NONE), out);
@@ -105,7 +109,11 @@ impl OpenBlock {
         out: &mut Vec<TurnEvent>,
     ) -> Result<(), Misfit> {
         match (self, delta) {
-            (Self::Text { .. }, DeltaIn::Text(text)) | (Self::Thinking { .. }, DeltaIn::Thinking(text)) => {
+            (Self::Text { chars, .. }, DeltaIn::Text(text)) => {
+                *chars += text.chars().count() as u64;
+                blocks.delta(index, Delta::Text(text.into_owned()), out);
+            }
+            (Self::Thinking { .. }, DeltaIn::Thinking(text)) => {
                 blocks.delta(index, Delta::Text(text.into_owned()), out);
             }
             (Self::Call { input, .. }, DeltaIn::Json(text)) => {
@@ -135,11 +143,13 @@ impl OpenBlock {
     pub(super) fn stop(self, index: u64, late: Fields, blocks: &mut Blocks, out: &mut Vec<TurnEvent>) {
         let mut end = BlockEnd::default();
         let mut extra = match self {
-            Self::Text { citations, mut extra } => {
+            Self::Text { citations, chars, mut extra } => {
                 if !citations.is_empty() {
-                    extra.insert("citations".to_owned(), Value::Array(citations));
+                    extra.insert(CITATIONS.to_owned(), Value::Array(citations));
                 }
-                extra
+                extra.extend(late);
+                end.extras = citations::with_notes(extras(extra), chars);
+                return blocks.finish(index, end, out);
             }
             Self::Thinking { signature, extra } => {
                 end.seal = signature_seal(signature);
