@@ -1,12 +1,12 @@
 //! Reads content blocks, in requests and replies.
 
-use serde_json::Value;
 use toolgate_model::{
-    Block, CallKind, Citation, Extras, Fields, JsonText, Notes, Opaque, Part, Reasoning, ReasoningKind,
-    ReasoningPart, Seal, Text, ToolCall,
+    Block, CallKind, Fields, JsonText, Opaque, Part, Reasoning, ReasoningKind, ReasoningPart, Seal, Text,
+    ToolCall,
 };
 
 use super::ID;
+use super::citations;
 use super::content_read_as_text as as_text;
 use super::content_read_media as media;
 use super::wire::{BlockIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
@@ -20,7 +20,7 @@ pub(super) const REDACTED: &str = "redacted";
 pub(super) fn read_output_block(block: BlockIn) -> Result<Block, &'static str> {
     Ok(match block {
         BlockIn::Text(TextIn { text, extra }) => {
-            Block::Text(Text { text, extras: with_sources(extras(without_empty(extra))) })
+            Block::Text(Text { text, extras: citations::with_notes(extras(without_empty(extra))) })
         }
         BlockIn::ToolUse(ToolUseIn { id, name, input, extra }) => Block::ToolCall(ToolCall {
             id: id.into(),
@@ -81,18 +81,6 @@ pub(super) fn signature_seal(signature: String) -> Option<Seal> {
         return None;
     }
     Some(Seal::from_token(&signature).unwrap_or_else(|| Seal::new(ID, SIGNATURE, signature)))
-}
-
-/// Adds the web pages that a text cites, for other dialects.
-pub(super) fn with_sources(extras: Extras) -> Extras {
-    let Some(Value::Array(citations)) = extras.field(ID, "citations") else { return extras };
-    let read = |citation: &Value| {
-        let text = |name: &str| citation.get(name).and_then(Value::as_str).map(str::to_owned);
-        Some(Citation { url: text("url")?, title: text("title"), range: None })
-    };
-    let sources: Vec<Citation> = citations.iter().filter_map(read).collect();
-    let noted: &[&str] = if sources.len() == citations.len() { &["citations"] } else { &[] };
-    extras.with_notes(ID, Notes { citations: sources, ..Notes::default() }, noted)
 }
 
 fn paragraphs(thinking: String) -> Vec<ReasoningPart> {

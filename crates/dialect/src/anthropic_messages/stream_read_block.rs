@@ -7,7 +7,8 @@ use toolgate_model::{
 };
 
 use super::ID;
-use super::content_read::{REDACTED, signature_seal, with_sources};
+use super::citations::{self, CITATIONS};
+use super::content_read::{REDACTED, signature_seal};
 use super::wire::{BlockIn, RedactedIn, TextIn, ThinkingBlockIn, ToolUseIn, extras};
 use super::wire_stream::DeltaIn;
 
@@ -59,7 +60,7 @@ impl OpenBlock {
             BlockIn::Text(TextIn { text, mut extra }) => {
                 blocks.start(index, BlockStart::Text, out);
                 blocks.delta(index, Delta::Text(text), out);
-                let citations = match extra.shift_remove("citations") {
+                let citations = match extra.shift_remove(CITATIONS) {
                     Some(Value::Array(citations)) => citations,
                     _ => Vec::new(),
                 };
@@ -137,9 +138,11 @@ impl OpenBlock {
         let mut extra = match self {
             Self::Text { citations, mut extra } => {
                 if !citations.is_empty() {
-                    extra.insert("citations".to_owned(), Value::Array(citations));
+                    extra.insert(CITATIONS.to_owned(), Value::Array(citations));
                 }
-                extra
+                extra.extend(late);
+                end.extras = citations::with_notes(extras(extra));
+                return blocks.finish(index, end, out);
             }
             Self::Thinking { signature, extra } => {
                 end.seal = signature_seal(signature);
@@ -167,7 +170,7 @@ impl OpenBlock {
             }
         };
         extra.extend(late);
-        end.extras = with_sources(extras(extra));
+        end.extras = extras(extra);
         blocks.finish(index, end, out);
     }
 }

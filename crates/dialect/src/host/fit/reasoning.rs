@@ -122,10 +122,12 @@ fn without_refused_tools(
         return wanted;
     }
     let model = &request.model;
-    losses.add(
-        "reasoning",
-        format!("{model} takes functions on Chat only without reasoning; use openai-responses"),
-    );
+    if matches!(wanted, Wanted::On { .. }) {
+        losses.add(
+            "reasoning",
+            format!("{model} takes functions on Chat only without reasoning; use openai-responses"),
+        );
+    }
     Wanted::Off
 }
 
