@@ -111,14 +111,20 @@ fn a_base_url_may_have_a_query_but_no_fragment() {
     let with_url = |url: &str| upstream("").replace("http://127.0.0.1:1/v1", url);
     let url = "https://name.openai.azure.com/openai/deployments/d?api-version=2024-10-21";
     assert_eq!(facts_of(&with_url(url)).name(), Some("azure"));
-    check(&with_url("https://api.groq.com/openai/v1#top"), &expect![[r#"
+    check(
+        &with_url("https://api.groq.com/openai/v1#top"),
+        &expect![[r#"
         toolgate.toml:5:12: `base_url` must not contain `#`
         1 error: nothing was started
-    "#]]);
-    check(&with_url("https://h/v1/chat/completions?api-version=1"), &expect![[r#"
+    "#]],
+    );
+    check(
+        &with_url("https://h/v1/chat/completions?api-version=1"),
+        &expect![[r#"
         toolgate.toml:5:12: `base_url` must not include `/chat/completions`: remove it
         1 error: nothing was started
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
