@@ -42,7 +42,7 @@ const fn claude(model: &'static str) -> Route {
 }
 
 impl Route {
-    const fn from_responses(self) -> Self {
+    const fn with_responses_client(self) -> Self {
         Self { client: &openai_responses::DIALECT, ..self }
     }
 

@@ -56,7 +56,7 @@ fn a_conversation_that_begins_with_the_assistant_gets_a_user_message_first() {
     ]);
     let expected = json!([user("Continue."), assistant("Hello."), user("hi")]);
     check_claude("claude-haiku-4-5", &messages, &expected, &["messages[0]"]);
-    let route = chat("openai", "gpt-4o").from_responses();
+    let route = chat("openai", "gpt-4o").with_responses_client();
     let (body, lost) = route.send(&json!({ "input": [
         { "role": "assistant", "content": "Hello." },
         { "role": "user", "content": "hi" },
@@ -93,7 +93,7 @@ fn late_instructions_are_the_users_where_the_host_takes_them_only_first() {
     assert_eq!((body["messages"].as_array().map(Vec::len), lost.len()), (Some(1), 1));
     let input = json!({ "input": messages });
     for (profile, role, expected_losses) in [("minimax", "user", 1), ("openrouter", "system", 0)] {
-        let (body, lost) = chat(profile, "m").from_responses().send(&input);
+        let (body, lost) = chat(profile, "m").with_responses_client().send(&input);
         assert_eq!((&body["messages"][1]["role"], lost.len()), (&json!(role), expected_losses), "{profile}");
     }
 }
@@ -105,7 +105,7 @@ fn the_developer_role_is_sent_only_to_hosts_that_know_it() {
         { "role": "user", "content": "hi" },
     ] });
     for (profile, role) in [("openai", "developer"), ("deepseek", "system"), ("groq", "system")] {
-        let (body, _) = chat(profile, "gpt-4o").from_responses().send(&input);
+        let (body, _) = chat(profile, "gpt-4o").with_responses_client().send(&input);
         assert_eq!(body["messages"][0]["role"], role, "{profile}");
     }
 }
@@ -151,14 +151,13 @@ fn a_format_that_the_host_cannot_enforce_becomes_an_instruction() {
         ("lmstudio", &by_schema, json!("json_schema"), None),
         ("lmstudio", &object, Value::Null, Some("one JSON object")),
     ] {
-        let (body, lost) = chat(profile, "gpt-4o").from_responses().send(&text_format(asked));
+        let (body, lost) = chat(profile, "gpt-4o").with_responses_client().send(&text_format(asked));
         assert_eq!(body["response_format"]["type"], sent, "{profile}");
         let system = &body["messages"][0];
-        match instruction {
-            Some(words) => {
-                assert!(system["role"] == "system" && system.to_string().contains(words), "{body}")
-            }
-            None => assert_eq!(system["role"], "user", "{body}"),
+        if let Some(words) = instruction {
+            assert!(system["role"] == "system" && system.to_string().contains(words), "{body}");
+        } else {
+            assert_eq!(system["role"], "user", "{body}");
         }
         assert_eq!(lost.len(), usize::from(instruction.is_some()), "{profile}: {lost:?}");
     }

@@ -40,12 +40,12 @@ fn an_effort_becomes_the_nearest_that_the_model_accepts() {
     ] {
         let lost: &[&str] = if asked == sent { &[] } else { &["reasoning.effort"] };
         let asked = json!({ "reasoning": { "effort": asked } });
-        let route = chat(profile, model).from_responses();
+        let route = chat(profile, model).with_responses_client();
         route.check(&asked, &json!({ "reasoning_effort": sent }), lost);
     }
     let minimal = json!({ "reasoning": { "effort": "minimal" } });
     let low = json!({ "output_config": { "effort": "low" } });
-    claude("claude-opus-4-8").from_responses().check(&minimal, &low, &["reasoning.effort"]);
+    claude("claude-opus-4-8").with_responses_client().check(&minimal, &low, &["reasoning.effort"]);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn enabled_thinking_is_written_in_the_hosts_fields() {
     for (profile, model) in
         [("moonshot", "kimi-k2.5"), ("together", "Qwen/Qwen3-8B"), ("groq", "qwen/qwen3-32b")]
     {
-        let route = chat(profile, model).from_responses();
+        let route = chat(profile, model).with_responses_client();
         route.check(&high, &json!({ "reasoning_effort": null }), &["reasoning.effort"]);
     }
 }

@@ -51,8 +51,8 @@ fn temperature_excludes_top_p_on_newer_claude_models() {
 fn a_temperature_above_the_hosts_highest_is_lowered() {
     let hot = json!({ "temperature": 1.5 });
     claude("claude-haiku-4-5").check(&hot, &json!({ "temperature": 1 }), &["temperature"]);
-    chat("zai", "glm-5").from_responses().check(&hot, &json!({ "temperature": 1 }), &["temperature"]);
-    chat("openai", "gpt-4o").from_responses().check(&hot, &hot, &[]);
+    chat("zai", "glm-5").with_responses_client().check(&hot, &json!({ "temperature": 1 }), &["temperature"]);
+    chat("openai", "gpt-4o").with_responses_client().check(&hot, &hot, &[]);
 }
 
 #[test]

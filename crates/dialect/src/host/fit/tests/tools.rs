@@ -56,7 +56,7 @@ fn there_is_no_choice_without_tools() {
     let fields = json!({ "tools": [], "tool_choice": "auto", "parallel_tool_calls": false });
     claude("claude-haiku-4-5").check(&fields, &json!({ "tools": null, "tool_choice": null }), &[]);
     let expected = json!({ "tools": null, "tool_choice": null, "parallel_tool_calls": null });
-    chat("openai", "gpt-4o").from_responses().check(&fields, &expected, &[]);
+    chat("openai", "gpt-4o").with_responses_client().check(&fields, &expected, &[]);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn parallel_calls_are_still_forbidden_if_the_choice_is_dropped() {
         "parallel_tool_calls": false,
     });
     let expected = json!({ "tool_choice": { "type": "auto", "disable_parallel_tool_use": true } });
-    claude("claude-haiku-4-5").from_responses().check(&fields, &expected, &["tool_choice"]);
+    claude("claude-haiku-4-5").with_responses_client().check(&fields, &expected, &["tool_choice"]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn free_text_tools_become_functions_where_hosts_have_only_functions() {
             { "type": "custom_tool_call_output", "call_id": "c1", "output": "1" },
         ],
     });
-    let (body, lost) = chat("groq", "llama-3.3-70b-versatile").from_responses().send(&fields);
+    let (body, lost) = chat("groq", "llama-3.3-70b-versatile").with_responses_client().send(&fields);
     let function = &body["tools"][0]["function"];
     assert_eq!((&function["name"], &function["parameters"]["required"]), (&json!("sql"), &json!(["input"])));
     assert_eq!(body["tool_choice"], json!({ "type": "function", "function": { "name": "sql" } }));
@@ -101,7 +101,7 @@ fn free_text_tools_become_functions_where_hosts_have_only_functions() {
     assert_eq!(call["function"]["arguments"], r#"{"input":"SELECT \"1\""}"#);
     assert_eq!(body["messages"][2]["role"], "tool");
     assert_eq!(lost, [] as [&str; 0]);
-    let (body, _) = chat("openai", "gpt-5").from_responses().send(&fields);
+    let (body, _) = chat("openai", "gpt-5").with_responses_client().send(&fields);
     assert_eq!(body["tools"][0]["type"], "custom");
 }
 
