@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::{chat, claude, responses};
+use super::{Route, chat, claude, responses};
+use crate::anthropic_messages;
 
 #[test]
 fn the_hosts_model_decides_not_the_clients_alias() {
@@ -19,6 +20,18 @@ fn the_hosts_model_decides_not_the_clients_alias() {
         "output_config": { "effort": "high" },
     });
     claude("claude-opus-4-8").check(&high, &adaptive, &[]);
+}
+
+#[test]
+fn a_client_of_the_hosts_dialect_is_fitted_to_the_hosts_model() {
+    let to = |model| Route { client: &anthropic_messages::DIALECT, ..claude(model) };
+    let enabled = json!({ "thinking": { "type": "enabled", "budget_tokens": 2000 } });
+    let adaptive = json!({ "thinking": { "type": "adaptive" }, "output_config": { "effort": "low" } });
+    to("claude-sonnet-4-5").check(&enabled, &enabled, &[]);
+    to("claude-opus-4-8").check(&enabled, &adaptive, &[]);
+    to("claude-opus-4-8").check(&adaptive, &adaptive, &[]);
+    let budget = json!({ "thinking": { "type": "enabled", "budget_tokens": 2048 }, "output_config": null });
+    to("claude-sonnet-4-5").check(&adaptive, &budget, &[]);
 }
 
 #[test]

@@ -42,6 +42,25 @@ fn calls_are_forced_only_where_the_host_forces_them() {
 }
 
 #[test]
+fn claude_forces_calls_unless_it_thinks_within_a_budget_or_always() {
+    let fields = |effort: &str| {
+        let function = json!({ "name": "f", "parameters": { "type": "object", "properties": {} } });
+        let tools = json!([{ "type": "function", "function": function }]);
+        json!({ "tools": tools, "tool_choice": "required", "reasoning_effort": effort })
+    };
+    let (any, auto) =
+        (json!({ "tool_choice": { "type": "any" } }), json!({ "tool_choice": { "type": "auto" } }));
+    for (model, effort, choice, lost) in [
+        ("claude-haiku-4-5", "none", &any, &[][..]),
+        ("claude-haiku-4-5", "low", &auto, &["tool_choice"]),
+        ("claude-opus-4-8", "low", &any, &[]),
+        ("claude-opus-5-5", "low", &auto, &["tool_choice"]),
+    ] {
+        claude(model).check(&fields(effort), choice, lost);
+    }
+}
+
+#[test]
 fn a_choice_of_a_tool_that_is_not_offered_is_left_to_the_model() {
     let fields = offered(&json!({ "type": "tool", "name": "gone" }));
     let (names, choice, lost) = choice_of(chat("openai", "gpt-4o"), &fields);
