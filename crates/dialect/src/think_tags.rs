@@ -157,7 +157,10 @@ mod tests {
                 }
                 TurnEvent::BlockDelta(Delta::Text(text)) => shown.push_str(&text),
                 TurnEvent::BlockFinished(_) => shown.push_str(closing),
-                other => panic!("{other:?}"),
+                other @ (TurnEvent::Started(_)
+                | TurnEvent::BlockDelta(Delta::Paragraph(_) | Delta::Arguments(_))
+                | TurnEvent::Usage(_)
+                | TurnEvent::Finished(_)) => panic!("{other:?}"),
             }
         }
         shown

@@ -59,3 +59,6 @@ fn text(value: &DeValue<'_>) -> Option<String> {
         DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,39 @@ fn a_valid_config_passes_the_check() {
 }
 
 #[test]
+fn the_check_prints_every_profile_and_why_it_was_chosen() {
+    let config = r#"
+[upstreams.groq]
+dialect = "openai-chat"
+base_url = "https://api.groq.com/openai/v1"
+[upstreams.local]
+dialect = "openai-chat"
+base_url = "http://127.0.0.1:8000/v1"
+profile = "vllm"
+[upstreams.other]
+dialect = "openai-chat"
+base_url = "http://127.0.0.1:9000/v1"
+[models."claude-*"]
+upstream = ["groq", "local"]
+model = "openai/gpt-oss-120b"
+[models.x]
+upstream = "other"
+model = "my-model"
+"#;
+    let output = success(&home_with(config), &["check"]);
+    let expected = [
+        "upstream groq: profile groq, because of api.groq.com",
+        "  claude-* is openai/gpt-oss-120b there: rules of gpt-oss",
+        "upstream local: profile vllm, as configured",
+        "  claude-* is openai/gpt-oss-120b there: rules of gpt-oss",
+        "upstream other: no profile: 127.0.0.1 is unknown, so it gets the most widely accepted form (set `profile`)",
+        "  x is my-model there: no rules for this model",
+        "toolgate.toml: ok, 2 models, 3 upstreams and no keys",
+    ];
+    assert_eq!(output.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn a_missing_agent_program_is_a_warning() {
     let config = "[agents.a]\ncommand = \"no-such-agent\"\nmodel = \"demo\"\n[models.x]\nagent = \"a\"\n\
                   [models.demo]\ndemo = true\n";

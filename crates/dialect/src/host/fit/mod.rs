@@ -13,6 +13,9 @@ mod sampling;
 mod schema;
 mod user;
 
+#[cfg(test)]
+mod tests;
+
 use toolgate_model::{DialectId, Losses, TurnError, TurnRequest, pairing};
 
 pub(crate) use self::custom_tools::unwrapped;

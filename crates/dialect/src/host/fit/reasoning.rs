@@ -139,7 +139,10 @@ fn effort(wanted: Wanted, profile: &HostProfile, losses: &mut Losses) -> Option<
         Wanted::Off if profile.efforts.contains(Effort::None) => Some(name(Effort::None)),
         Wanted::Off if profile.reasons == Reasons::IfAsked => None,
         Wanted::Off => {
-            let least = profile.efforts.iter().next()?;
+            let Some(least) = profile.efforts.iter().next() else {
+                losses.add("reasoning", "it cannot be switched off here");
+                return None;
+            };
             losses.add("reasoning", format!("it cannot be switched off here: sent as `{least}`"));
             Some(name(least))
         }
@@ -149,13 +152,26 @@ fn effort(wanted: Wanted, profile: &HostProfile, losses: &mut Losses) -> Option<
                 return None;
             }
             let amount = amount.unwrap_or(Effort::Medium);
-            let sent = nearest(amount, profile)?;
+            let Some(sent) = nearest(amount, profile) else {
+                report_lost_amount(effort, budget, losses);
+                return None;
+            };
             if sent != amount {
                 losses.add("reasoning.effort", format!("the model has no `{amount}`: sent as `{sent}`"));
             }
             Some(name(sent))
         }
     }
+}
+
+/// Reports the amount that the client asked for, at a host with a mere switch.
+fn report_lost_amount(effort: Option<Effort>, budget: Option<u64>, losses: &mut Losses) {
+    let place = match (effort, budget) {
+        (Some(_), _) => "reasoning.effort",
+        (None, Some(_)) => "thinking.budget_tokens",
+        (None, None) => return,
+    };
+    losses.add(place, "the host only switches reasoning on and off");
 }
 
 /// The accepted effort that is closest; the lower of two.
@@ -175,7 +191,7 @@ fn switched(wanted: Wanted, profile: &HostProfile, losses: &mut Losses) -> Reaso
         Wanted::Off => ReasoningRequest { mode: Some("disabled".to_owned()), ..ReasoningRequest::default() },
         Wanted::On { .. } => ReasoningRequest {
             mode: Some(on.to_owned()),
-            effort: if profile.efforts.is_empty() { None } else { effort(wanted, profile, losses) },
+            effort: effort(wanted, profile, losses),
             ..ReasoningRequest::default()
         },
     }

@@ -36,6 +36,7 @@ pub(super) const OTHERS: &[Host] = &[
         chat: Facts {
             limit_field: Some(LimitField::MaxTokens),
             reasoning_switch: Some(ReasoningSwitch::ReasoningEnabled),
+            efforts: Some(Set::<Effort>::of(&[])),
             reasoning_field: Some(ReasoningField::Reasoning),
             refused: Some(Set::<Param>::of(&[])),
             strict_tools: Some(false),
