@@ -2,7 +2,7 @@
 //!
 //! - a missing field equals `null`, an empty array, an empty object, a flag with its default value and a token count
 //!   of zero;
-//! - a string in place of content parts or input items equals one text part;
+//! - a string in place of content parts or input items equals one text part, and one in place of an image's object its URL;
 //! - numbers are compared by value, objects in any key order, call arguments as parsed JSON;
 //! - consecutive user messages of a Messages request equal one message (the API joins them), and thinking without a
 //!   signature equals none (no host of Claude accepts it);
@@ -29,9 +29,7 @@ pub enum Side {
 pub fn difference(dialect: DialectId, side: Side, before: Value, after: Value) -> Option<String> {
     let before = canonical(dialect, side, before);
     let mut after = canonical(dialect, side, after);
-    if side == Side::Reply {
-        remove_added(&before, &mut after);
-    }
+    remove_added(side, &before, &mut after);
     first_difference("", &before, &after)
 }
 
@@ -59,7 +57,9 @@ const CONTENT_FIELDS: [&str; 4] = ["content", "system", "output", "instructions"
 /// Fields whose string is parsed as JSON.
 const JSON_FIELDS: [&str; 1] = ["arguments"];
 /// Default values, equal to an absent field.
-const DEFAULTS: [(&str, Value); 4] = [
+const DEFAULTS: [(&str, &str); 1] = [("detail", "auto")];
+/// The same for values that are not texts.
+const DEFAULT_VALUES: [(&str, Value); 4] = [
     ("stream", Value::Bool(false)),
     ("is_error", Value::Bool(false)),
     ("background", Value::Bool(false)),
@@ -72,7 +72,10 @@ const SAME_WORDS: [(&str, &str, &str); 2] =
     [("tool_choice", "any", "required"), ("finish_reason", "eos", "stop")];
 
 fn canonical_value(field: &str, value: Value) -> Option<Value> {
-    if DEFAULTS.iter().any(|(name, default)| *name == field && *default == value) {
+    let is_text = |text: &str| value.as_str() == Some(text);
+    if DEFAULT_VALUES.iter().any(|(name, default)| *name == field && *default == value)
+        || DEFAULTS.iter().any(|(name, default)| *name == field && is_text(default))
+    {
         return None;
     }
     match value {
@@ -83,6 +86,7 @@ fn canonical_value(field: &str, value: Value) -> Option<Value> {
         Value::String(text) if field == "input" => {
             Some(json!([{ "role": "user", "content": text_content(&text) }]))
         }
+        Value::String(text) if field == "image_url" => Some(json!({ "url": text })),
         Value::String(text) if CONTENT_FIELDS.contains(&field) => Some(text_content(&text)),
         Value::String(text) if JSON_FIELDS.contains(&field) => canonical_json(text),
         Value::String(text) => {
@@ -101,6 +105,13 @@ fn canonical_value(field: &str, value: Value) -> Option<Value> {
                 }
             }
             remove_redundant_type(&mut out);
+            if field == "tool_choice" && out.get("type").is_some_and(|kind| kind == "tool") {
+                let name = out.remove("name").unwrap_or_default();
+                out = Map::from_iter([
+                    ("type".to_owned(), Value::from("function")),
+                    ("function".to_owned(), json!({ "name": name })),
+                ]);
+            }
             (!out.is_empty()).then_some(Value::Object(out))
         }
         other @ Value::Bool(_) => Some(other),
@@ -135,19 +146,26 @@ fn remove_redundant_type(fields: &mut Map<String, Value>) {
 const REQUIRED_FIELDS: [&str; 5] = ["id", "object", "created", "model", "finish_reason"];
 
 /// Removes required fields and empty content that only the second body has.
-fn remove_added(before: &Value, after: &mut Value) {
+fn remove_added(side: Side, before: &Value, after: &mut Value) {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
             after.retain(|name, value| {
-                let is_empty_content = name == "content" && *value == text_content("");
-                before.contains_key(name) || !REQUIRED_FIELDS.contains(&name.as_str()) && !is_empty_content
+                let may_be_added = match side {
+                    // Some hosts accept a result without the id of its call.
+                    Side::Request => name == "tool_call_id",
+                    Side::Reply => {
+                        let is_empty_content = name == "content" && *value == text_content("");
+                        REQUIRED_FIELDS.contains(&name.as_str()) || is_empty_content
+                    }
+                };
+                before.contains_key(name) || !may_be_added
             });
             for (name, value) in after {
-                remove_added(before.get(name).unwrap_or(&Value::Null), value);
+                remove_added(side, before.get(name).unwrap_or(&Value::Null), value);
             }
         }
         (Value::Array(before), Value::Array(after)) => {
-            before.iter().zip(after).for_each(|(before, after)| remove_added(before, after));
+            before.iter().zip(after).for_each(|(before, after)| remove_added(side, before, after));
         }
         _ => {}
     }

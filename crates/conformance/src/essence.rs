@@ -1,6 +1,9 @@
 //! The dialect-independent content of a request or reply: texts, reasoning, calls, results and settings.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
+use toolgate_model::tool::AllowedTool;
 use toolgate_model::{
     Block, CallKind, Document, JsonText, Message, Part, Reasoning, Reply, SealToken, Source, StopReason,
     Tool, ToolCall, ToolOutcome, TurnRequest, references,
@@ -122,7 +125,7 @@ fn of_conversation<'a>(request: &'a TurnRequest, mut calls: CallNumbers<'a>) -> 
             }
         }
     }
-    statements.extend(request.tools.iter().map(tool));
+    statements.extend(request.tools.iter().filter(|tool| is_allowed(tool, request)).map(tool));
     settings(request, &mut statements);
     joined(statements)
 }
@@ -200,6 +203,13 @@ fn parts<'p>(speaker: Speaker, parts: impl IntoIterator<Item = &'p Part>, statem
                 statements.extend(name.as_deref().and_then(|name| Statement::text(speaker, name)));
                 statements.extend(Statement::text(speaker, text));
             }
+            Part::Document(Document { source: Source::Base64 { media_type, data }, name, .. })
+                if media_type == "text/plain" =>
+            {
+                let text = BASE64_STANDARD.decode(data).unwrap_or_default();
+                statements.extend(name.as_deref().and_then(|name| Statement::text(speaker, name)));
+                statements.extend(Statement::text(speaker, &String::from_utf8_lossy(&text)));
+            }
             Part::Document(document) => {
                 statements.push(Statement::non_text(speaker, "document", source(&document.source)));
             }
@@ -250,6 +260,10 @@ fn sealed_data(piece: &str) -> String {
 fn seals(blocks: &[Block], statements: &mut Vec<Statement>) {
     for block in blocks {
         let Block::Reasoning(Reasoning { seal: Some(seal), .. }) = block else { continue };
+        // Without data it records only where the reasoning came from.
+        if seal.data.is_empty() {
+            continue;
+        }
         let pieces = match serde_json::from_str(&seal.data) {
             Ok(Value::Array(pieces)) => pieces.iter().map(Value::to_string).collect(),
             Ok(_) | Err(_) => vec![seal.data.clone()],
@@ -258,6 +272,16 @@ fn seals(blocks: &[Block], statements: &mut Vec<Statement>) {
             pieces.iter().map(|piece| Statement::non_text(Speaker::Reasoning, "seal", sealed_data(piece)));
         statements.extend(pieces);
     }
+}
+
+/// Hosts that cannot restrict the tools of a turn are offered only the allowed ones.
+fn is_allowed(tool: &Tool, request: &TurnRequest) -> bool {
+    let Some(allowed) = &request.tool_choice.allowed else { return true };
+    tool.name().is_none_or(|name| {
+        allowed
+            .iter()
+            .any(|allowed| matches!(allowed, AllowedTool::Named(allowed, _) if allowed.as_str() == name))
+    })
 }
 
 fn tool(tool: &Tool) -> Statement {
@@ -279,21 +303,49 @@ fn tool(tool: &Tool) -> Statement {
     }
 }
 
-/// A tool's schema without references and with the parts that a writer may add. The parameter of a wrapped custom tool
-/// has no type.
+/// What a schema describes, without references: the properties, their types and allowed values. Writers move limits and
+/// other rules that a host does not support into descriptions.
 fn plain_schema(schema: Option<Value>) -> Value {
     let mut schema = schema.unwrap_or_else(|| json!({}));
     if let Some(flat) = references::inlined(&schema) {
         schema = flat.schema;
     }
-    let Some(fields) = schema.as_object_mut() else { return schema };
+    let mut plain = structure(&schema);
+    let Some(fields) = plain.as_object_mut() else { return plain };
     fields.entry("type").or_insert_with(|| Value::from("object"));
     let properties = fields.entry("properties").or_insert_with(|| json!({}));
+    // The parameter of a wrapped custom tool has no type.
     if properties.as_object().is_some_and(|all| all.len() == 1 && all.contains_key(CUSTOM_INPUT)) {
         return json!({ "type": "object", "properties": { CUSTOM_INPUT: {} } });
     }
     fields.sort_keys();
-    schema
+    plain
+}
+
+fn structure(schema: &Value) -> Value {
+    let Some(fields) = schema.as_object() else { return schema.clone() };
+    let mut plain = serde_json::Map::new();
+    for (name, value) in fields {
+        let value = match (name.as_str(), value) {
+            ("type", Value::Array(types)) => {
+                let types: Vec<&Value> = types.iter().filter(|kind| **kind != "null").collect();
+                if let [only] = types.as_slice() { (*only).clone() } else { json!(types) }
+            }
+            ("type" | "enum", value) => value.clone(),
+            ("properties", Value::Object(properties)) => {
+                let mut all: serde_json::Map<String, Value> =
+                    properties.iter().map(|(name, schema)| (name.clone(), structure(schema))).collect();
+                all.sort_keys();
+                Value::Object(all)
+            }
+            ("items", value) => structure(value),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(variants)) => variants.iter().map(structure).collect(),
+            (_, _) => continue,
+        };
+        plain.insert(name.clone(), value);
+    }
+    plain.sort_keys();
+    Value::Object(plain)
 }
 
 /// The only parameter of a wrapped custom tool.

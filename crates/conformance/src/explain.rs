@@ -129,8 +129,23 @@ impl Reported<'_> {
         }
     }
 
+    /// The statement without text that a loss says was added.
+    fn without_additions(&self, statement: &Statement) -> Option<Statement> {
+        let Content::Text(text) = &statement.content else { return Some(statement.clone()) };
+        let text = if statement.speaker == Speaker::User && self.at("messages[0]") {
+            text.strip_prefix(FIRST_TURN).unwrap_or(text).to_owned()
+        } else if statement.speaker == Speaker::System && self.at("response_format") {
+            text.replacen(JSON_ONLY, "", 1)
+        } else {
+            text.clone()
+        };
+        let is_left = !text.is_empty();
+        is_left.then_some(Statement { speaker: statement.speaker, content: Content::Text(text) })
+    }
+
     /// The statement as a loss says it was rewritten. Applied to both sides before they are compared.
     fn rephrased(&self, statement: &Statement) -> Option<Statement> {
+        let statement = &self.without_additions(statement)?;
         let Statement { speaker, content } = statement;
         match (speaker, content) {
             (Speaker::Refusal, Content::Text(text)) if self.at("refusal") => {
@@ -193,6 +208,11 @@ const ERROR_MARK: &str = "[error]";
 const MOVED: &str = "messages[].tool_result";
 /// The start of that user message, without white space.
 const ATTACHED: &str = "Attachedtotheresultoftoolcall";
+
+/// What a conversation starts with that began with an assistant turn, without white space.
+const FIRST_TURN: &str = "Continue.";
+/// What replaces the JSON mode of a host that has none, without white space.
+const JSON_ONLY: &str = "ReplywithoneJSONobjectandnothingelse.";
 
 fn is_attachment(kind: &str) -> bool {
     ["image", "document", "audio"].contains(&kind)

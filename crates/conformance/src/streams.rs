@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_model::{
-    Block, Delivery, Grammar, Losses, Reply, TurnError, TurnEvent, TurnRequest, UsageReport, reply,
+    Block, Delivery, Grammar, Losses, Reply, ReplyHead, TurnError, TurnEvent, TurnRequest, UsageReport, reply,
 };
 
 use crate::exchange::examine_error;
@@ -195,7 +195,15 @@ fn has_error(bytes: &[u8]) -> bool {
 }
 
 fn first_difference(before: &Reply, after: &Reply) -> String {
-    let lines = |reply: &Reply| format!("{reply:#?}").lines().map(str::to_owned).collect::<Vec<_>>();
+    // The order of a head's fields has no meaning, but shows in its text.
+    let has_same_head = before.head == after.head;
+    let lines = |reply: &Reply| {
+        let mut reply = reply.clone();
+        if has_same_head {
+            reply.head = ReplyHead::default();
+        }
+        format!("{reply:#?}").lines().map(str::to_owned).collect::<Vec<_>>()
+    };
     let (before, after) = (lines(before), lines(after));
     let at = before.iter().zip(&after).position(|(before, after)| before != after);
     let at = at.unwrap_or(before.len().min(after.len()));

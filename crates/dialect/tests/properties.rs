@@ -8,11 +8,17 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use toolgate_conformance::explain::unexplained;
 use toolgate_conformance::{context, essence, streams};
-use toolgate_dialect::RequestForm;
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
-use toolgate_dialect::host::HostProfile;
+use toolgate_dialect::host::HostFacts;
 use toolgate_dialect::registry::ALL;
-use toolgate_model::{Delta, Grammar, Losses, Reply, TurnEvent, TurnRequest, reply};
+use toolgate_dialect::{RequestForm, Translation};
+use toolgate_model::{Delta, DialectId, Grammar, Losses, ModelName, Reply, TurnEvent, TurnRequest, reply};
+
+/// Host models: one that reasons always, one never, one on request, and one that no table knows.
+const MODELS: [&str; 4] = ["gpt-5", "gpt-4o-mini", "claude-sonnet-4-5", "some-model"];
+
+/// A client's dialect that no host speaks, so that every request is translated.
+const FOREIGN: DialectId = DialectId { name: "foreign", provider: "foreign" };
 
 fn request() -> Arc<TurnRequest> {
     Arc::new(TurnRequest::new("some-model", Vec::new()))
@@ -86,14 +92,16 @@ proptest! {
     }
 
     #[test]
-    fn a_written_request_round_trips(before in generate::request()) {
+    fn a_written_request_round_trips(before in generate::request(), model in 0..MODELS.len()) {
+        let (from, model) = (FOREIGN, ModelName::from(MODELS[model]));
         for (name, dialect) in &ALL {
-            let profile = HostProfile::of_dialect(dialect.upstream.id());
-            let first = dialect.upstream.write_request(&before, RequestForm::Fitted(&profile)).unwrap();
+            let profile = HostFacts::at(dialect.upstream.id(), "").profile(model.as_str());
+            let mut translation = Translation::new(dialect.upstream);
+            let first = translation.request(from, &before, &model, &profile).unwrap();
             let read = dialect.client.read_request(&first.body);
             prop_assert!(read.is_ok(), "{name}: {:?}\n{}", read.err(), String::from_utf8_lossy(&first.body));
             let read = read.unwrap().value;
-            let (sent, arrived) = (essence::of_request(&before), essence::of_written(&before, &read, &first.names));
+            let (sent, arrived) = (essence::of_request(&before), essence::of_written(&before, &read, translation.names()));
             prop_assert_eq!(unexplained(&sent, &arrived, &first.losses), None, "{}", name);
             let again = dialect.upstream.write_request(&read, RequestForm::AsRead).unwrap();
             let (first, again) = (json(&first.body), json(&again.body));

@@ -2,7 +2,11 @@
 
 use toolgate_model::{Choice, OutputFormat, Parallel, ReasoningRequest, Sampling, TurnRequest};
 
-use super::{Speaker, Statement};
+use super::{Speaker, Statement, plain_schema};
+
+/// Values that change nothing.
+const NEUTRAL: [(&str, f64); 4] =
+    [("temperature", 1.0), ("top_p", 1.0), ("frequency_penalty", 0.0), ("presence_penalty", 0.0)];
 
 /// The request's settings, under the names that loss reports use.
 pub(super) fn settings(request: &TurnRequest, statements: &mut Vec<Statement>) {
@@ -18,6 +22,7 @@ pub(super) fn settings(request: &TurnRequest, statements: &mut Vec<Statement>) {
     ];
     for (name, number) in numbers {
         let number = number.as_ref().and_then(serde_json::Number::as_f64);
+        let number = number.filter(|number| !NEUTRAL.contains(&(name, *number)));
         statements
             .extend(number.map(|number| Statement::non_text(Speaker::Setting, name, number.to_string())));
     }
@@ -46,7 +51,7 @@ pub(super) fn settings(request: &TurnRequest, statements: &mut Vec<Statement>) {
             statements.push(Statement::non_text(
                 Speaker::Setting,
                 "response_format",
-                format.schema.to_value().to_string(),
+                plain_schema(Some(format.schema.to_value())).to_string(),
             ));
         }
     }
@@ -56,9 +61,9 @@ pub(super) fn settings(request: &TurnRequest, statements: &mut Vec<Statement>) {
 fn reasoning_of(reasoning: &ReasoningRequest) -> Option<&'static str> {
     let ReasoningRequest { effort, budget, mode, summary: _, extras: _ } = reasoning;
     match (mode.as_deref(), effort.as_deref(), budget) {
-        (Some("disabled"), _, _) | (None, Some("none"), _) => Some("off"),
-        // Adaptive: the model decides, as it does if nothing is said.
-        (None | Some("adaptive"), None, None) => None,
+        // Off: nothing is sent to models that do not reason by default. Adaptive: the model decides, as it does if
+        // nothing is said.
+        (Some("disabled"), _, _) | (None, Some("none"), _) | (None | Some("adaptive"), None, None) => None,
         (_, _, _) => Some("on"),
     }
 }

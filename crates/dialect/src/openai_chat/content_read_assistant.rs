@@ -74,11 +74,8 @@ fn read_reasoning(
         }
     };
     if let Some(tokens) = reasoning_details::foreign_seals(&details) {
-        let block = |token: SealToken| {
-            let text = token.text.filter(|text| !text.is_empty());
-            reasoning(text, Some(token.seal), None, Extras::NONE)
-        };
-        return tokens.into_iter().map(block).collect();
+        let all = fields.iter().find_map(|(_, value)| value.as_ref()?.as_str()).unwrap_or_default();
+        return read_sealed(all, tokens);
     }
     let [content, other, third] = fields.map(|(name, value)| text_or_extra(name, value, extra));
     let (text, mark) = match (content, other) {
@@ -104,6 +101,30 @@ fn read_reasoning(
     let seal = reasoning_details::seal(details);
     let is_there = text.is_some() || seal.is_some();
     is_there.then(|| reasoning(text, seal, mark, Extras::NONE)).into_iter().collect()
+}
+
+/// The blocks of a text that seals of other dialects cover in parts. What lies between their texts has no seal. A
+/// client may have changed the text; then only the sealed texts count.
+fn read_sealed(all: &str, tokens: Vec<SealToken>) -> Vec<Reasoning> {
+    let unsealed = |text: &str| {
+        let text = text.trim_matches('\n');
+        (!text.is_empty()).then(|| reasoning(Some(text.to_owned()), None, None, Extras::NONE))
+    };
+    let (mut blocks, mut rest) = (Vec::new(), all);
+    for SealToken { seal, text } in tokens {
+        let text = text.filter(|text| !text.is_empty());
+        match text.as_deref().map(|text| rest.split_once(text)) {
+            Some(Some((before, after))) => {
+                blocks.extend(unsealed(before));
+                rest = after;
+            }
+            Some(None) => rest = "",
+            None => {}
+        }
+        blocks.push(reasoning(text, Some(seal), None, Extras::NONE));
+    }
+    blocks.extend(unsealed(rest));
+    blocks
 }
 
 fn text_or_extra(name: &str, value: Option<Value>, extra: &mut Fields) -> Option<String> {

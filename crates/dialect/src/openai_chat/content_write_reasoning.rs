@@ -63,6 +63,9 @@ pub(super) fn write<'a>(
     };
     let takes_details = matches!(field, None | Some(ReasoningField::Details));
     let details = reasoning.seal.as_ref().and_then(reasoning_details::of_seal);
+    if details.is_some() && !takes_details {
+        losses.add(format!("{}.reasoning.seal", context.place), "the host has no field for it");
+    }
     if let Some(details) = details.filter(|_| takes_details) {
         match (out.extra.get_mut(REASONING_DETAILS), details) {
             (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),

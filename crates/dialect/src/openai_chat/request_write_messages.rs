@@ -166,6 +166,8 @@ impl<'a> Writer<'a, '_> {
                 let written = assistant::write(&message.content, &message.extras, context, id, self.losses);
                 if self.origin == Origin::Native || !written.is_empty() {
                     self.out.push(MessageOut::Assistant(Box::new(written)));
+                } else if message.content.iter().any(|block| matches!(block, Block::Reasoning(_))) {
+                    self.losses.add("messages[].reasoning", "a turn needs more than reasoning");
                 }
                 self.note_calls(&message.content);
                 if self.origin == Origin::Foreign {

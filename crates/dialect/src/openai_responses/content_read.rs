@@ -250,7 +250,8 @@ fn custom_call(mut item: CustomCallItem) -> ToolCall {
     }
 }
 
-fn tool_search_call(item: ToolSearchCallItem) -> ToolCall {
+fn tool_search_call(mut item: ToolSearchCallItem) -> ToolCall {
+    restore_id(&mut item.extra);
     ToolCall {
         id: item.call_id.into(),
         name: TOOL_SEARCH.into(),

@@ -2,10 +2,10 @@
 
 use toolgate_model::{Block, BlockEnd, BlockStart, Delta, Extras, Reasoning, ReasoningKind, Seal, Text};
 
-use super::content_read;
 use super::stream_read_items::{BlockKey, ItemReader, Out, ParagraphKey};
 use super::stream_read_progress::{ItemProgress, ItemState, announcement, id_extras};
 use super::wire::Item;
+use super::{ID, content_read};
 
 impl ItemReader {
     /// `output_item.done`: emits what was not streamed and ends the item's blocks.
@@ -79,7 +79,10 @@ impl ItemReader {
 
     fn complete_reasoning(&mut self, item: u32, reasoning: Reasoning, out: Out<'_>) {
         let (mut summaries, mut full) = (0, 0);
-        for part in &reasoning.parts {
+        // A token repeats the whole text.
+        let is_token = reasoning.seal.as_ref().is_some_and(|seal| !seal.came_from(ID));
+        let has_streamed = self.item(item).is_some_and(|known| known.state.has_paragraphs());
+        for part in reasoning.parts.iter().filter(|_| !(is_token && has_streamed)) {
             let count = match part.kind {
                 ReasoningKind::Summary => &mut summaries,
                 ReasoningKind::Full => &mut full,

@@ -36,6 +36,11 @@ pub(super) enum ItemState {
 }
 
 impl ItemState {
+    /// True if text of a reasoning item has been emitted.
+    pub(super) fn has_paragraphs(&self) -> bool {
+        matches!(self, Self::Reasoning(paragraphs) if !paragraphs.is_empty())
+    }
+
     /// The part of a reasoning paragraph that has not been emitted; `None` if the paragraph has not been opened.
     pub(super) fn rest_of_paragraph<'a>(
         &self,
