@@ -25,6 +25,7 @@ mod request_write_tools;
 mod stream_read;
 mod stream_read_calls;
 mod stream_read_head;
+mod stream_read_state;
 mod stream_read_surrogates;
 mod stream_write;
 mod stream_write_chunk;

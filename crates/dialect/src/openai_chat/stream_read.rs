@@ -14,6 +14,7 @@ use super::extras::merge;
 use super::reply_read::Noted;
 use super::stream_read_calls::Calls;
 use super::stream_read_head::HeadReader;
+use super::stream_read_state::{BlockKey, DoneMarker, ReasoningSource, Stage};
 use super::stream_read_surrogates::Surrogates;
 use super::usage;
 use super::wire::PartIn;
@@ -21,42 +22,6 @@ use super::wire_stream::{CallDelta, ChoiceIn, ChunkIn, ContentIn, DeltaIn, Str, 
 use super::{ID, content_read_assistant, error, marks, reasoning_details, reply_read};
 use crate::ReplyReader;
 use crate::frame::SseFrame;
-
-/// Identifies a block of the stream.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum BlockKey {
-    Text,
-    Refusal,
-    Reasoning,
-    Opaque,
-    /// The signature of a call.
-    Signature(usize),
-    Call(usize),
-}
-
-#[derive(PartialEq)]
-enum Stage {
-    Empty,
-    HasContent,
-    /// `Finished` has been emitted; later frames are dropped (T22).
-    Done,
-}
-
-/// Where the reasoning text is read from.
-#[derive(PartialEq)]
-enum ReasoningSource {
-    /// From `reasoning_details`, as long as no other field has carried a text.
-    Details,
-    /// From a field of its own. `reasoning_details` may repeat it.
-    Field,
-}
-
-/// Whether the stream must end with `[DONE]`. Some hosts omit it. A host that sends `"usage": null` announces a usage
-/// chunk after the last choice and follows the specification.
-enum DoneMarker {
-    Optional,
-    Required,
-}
 
 /// Reads one stream.
 pub(super) struct StreamReader {

@@ -9,7 +9,7 @@ use toolgate_model::{
 };
 
 use super::extras::{merge, nested_extras};
-use super::stream_read::BlockKey;
+use super::stream_read_state::BlockKey;
 use super::thought_signature;
 use super::wire_stream::{CallDelta, Str};
 
