@@ -4,6 +4,7 @@
 //! `null`, an empty array and a missing field; `"stream": false`, `"is_error": false` and a missing flag; `"type":
 //! "custom"` on a tool and none; consecutive user messages and one; `signature: ""` and none.
 
+mod citations;
 mod content_read;
 mod content_read_as_text;
 mod content_read_media;

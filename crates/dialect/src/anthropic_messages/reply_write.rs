@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::Value;
 use toolgate_model::{
-    Block, Fields, Losses, Reasoning, Reply, ReplyHead, ReplyId, Seal, StopReason, Translated,
+    Block, Fields, Losses, Reasoning, Reply, ReplyHead, ReplyId, Seal, StopReason, Text, Translated,
 };
 
 use super::ID;
+use super::citations::{self, CITATIONS};
 use super::content_write::{report_refusal, write_call, write_opaque, write_reasoning, write_text};
 use super::usage::UsageOut;
 use super::wire::BlockOut;
@@ -87,7 +89,7 @@ fn written_model<'a>(head: &'a ReplyHead, context: &'a ReplyContext) -> &'a str 
 
 fn write_block<'a>(block: &'a Block, head: &ReplyHead, losses: &mut Losses) -> Option<BlockOut<'a>> {
     Some(match block {
-        Block::Text(text) => write_text(text, losses),
+        Block::Text(text) => write_noted_text(text, losses),
         Block::Refusal(text) => {
             report_refusal(losses);
             write_text(text, losses)
@@ -96,6 +98,17 @@ fn write_block<'a>(block: &'a Block, head: &ReplyHead, losses: &mut Losses) -> O
         Block::ToolCall(call) => write_call(call, call.id.as_str(), call.name.as_str(), losses),
         Block::Opaque(opaque) => return write_opaque(opaque, losses),
     })
+}
+
+/// Writes a text with its citations.
+fn write_noted_text<'a>(text: &'a Text, losses: &mut Losses) -> BlockOut<'a> {
+    let Some(notes) = text.extras.notes_for(ID) else { return write_text(text, losses) };
+    let (mut extra, _) = text.extras.write_noted(ID, "text", losses);
+    let citations = citations::write(notes, &text.text, losses);
+    if !citations.is_empty() {
+        extra.insert(CITATIONS.to_owned(), Value::Array(citations));
+    }
+    BlockOut::Text { text: &text.text, extra }
 }
 
 fn write_reply_reasoning<'a>(

@@ -8,6 +8,7 @@ use toolgate_model::{
 };
 
 use super::ID;
+use super::citations::{self, CITATIONS};
 use super::content_write::{redacted_data, report_refusal, signature_text, write_opaque};
 use super::content_write_input::{CUSTOM_INPUT, escaped};
 use super::error;
@@ -37,7 +38,8 @@ pub(super) struct StreamWriter {
 /// The open block.
 enum OpenBlock {
     None,
-    Text,
+    /// With its text so far, which citations quote.
+    Text(String),
     /// Not written yet: its first text, or its end, decides whether it is thinking or redacted thinking.
     HeldReasoning,
     Reasoning,
@@ -197,7 +199,7 @@ impl StreamWriter {
                     report_refusal(&mut self.losses);
                 }
                 self.put_start(StartOut::Text { text: "" }, out);
-                OpenBlock::Text
+                OpenBlock::Text(String::new())
             }
             BlockStart::Reasoning(_) => OpenBlock::HeldReasoning,
             BlockStart::ToolCall { id, name, kind } => {
@@ -222,8 +224,11 @@ impl StreamWriter {
     }
 
     fn delta(&mut self, delta: &Delta, out: &mut Vec<u8>) {
-        match (&self.open, delta) {
-            (OpenBlock::Text, Delta::Text(text)) => self.put_delta(DeltaOut::Text { text }, out),
+        match (&mut self.open, delta) {
+            (OpenBlock::Text(all), Delta::Text(text)) => {
+                all.push_str(text);
+                self.put_delta(DeltaOut::Text { text }, out);
+            }
             (OpenBlock::Reasoning, Delta::Text(thinking)) => {
                 self.put_delta(DeltaOut::Thinking { thinking }, out);
             }
@@ -253,12 +258,17 @@ impl StreamWriter {
     fn finish_block(&mut self, end: &BlockEnd, out: &mut Vec<u8>) {
         match std::mem::replace(&mut self.open, OpenBlock::None) {
             OpenBlock::None | OpenBlock::Opaque => {}
-            OpenBlock::Text => {
-                let mut late = end.extras.write(ID, "text", &mut self.losses);
-                if let Some(Value::Array(citations)) = late.shift_remove("citations") {
-                    for citation in &citations {
-                        self.put_delta(DeltaOut::Citations { citation }, out);
-                    }
+            OpenBlock::Text(text) => {
+                let (mut late, notes) = end.extras.write_noted(ID, "text", &mut self.losses);
+                let mut citations = match late.shift_remove(CITATIONS) {
+                    Some(Value::Array(citations)) => citations,
+                    Some(_) | None => Vec::new(),
+                };
+                if let Some(notes) = notes {
+                    citations.extend(citations::write(notes, &text, &mut self.losses));
+                }
+                for citation in &citations {
+                    self.put_delta(DeltaOut::Citations { citation }, out);
                 }
                 self.put_stop(late, out);
             }

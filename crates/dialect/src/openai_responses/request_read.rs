@@ -20,6 +20,9 @@ use crate::openai_shared::{ALLOWED_TOOLS, read_allowed_tools};
 /// Requests logprobs, in `include`.
 pub(super) const INCLUDE_LOGPROBS: &str = "message.output_text.logprobs";
 
+/// What Codex tells OpenAI about itself.
+const CLIENT_METADATA: &str = "client_metadata";
+
 /// Reads a request body.
 pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     let body: RequestBody = wire::read(body)?;
@@ -51,7 +54,8 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     request.reasoning = body.reasoning.map(|asked| ReasoningRequest {
         effort: asked.effort,
         summary: asked.summary,
-        extras: Extras::of(ID, asked.extra),
+        // Which turns' reasoning OpenAI takes from its own memory; other hosts get all that the client sends.
+        extras: Extras::of(ID, asked.extra).envelope_fields(&["context"]),
         ..ReasoningRequest::default()
     });
     request.openai = OpenAiOptions {
@@ -76,8 +80,11 @@ pub(super) fn read(body: &[u8]) -> Result<Translated<TurnRequest>, TurnError> {
     request.retention = body.store.map(|store| if store { Retention::Keep } else { Retention::Discard });
 
     // Marked even without fields: an absent `store` or `strict` has a different default in other dialects.
-    let envelope: &'static [&'static str] =
-        if only_seals(&extra) { &[ADDITIONAL_TOOLS, "include"] } else { &[ADDITIONAL_TOOLS] };
+    let envelope: &'static [&'static str] = if only_seals(&extra) {
+        &[ADDITIONAL_TOOLS, CLIENT_METADATA, "include"]
+    } else {
+        &[ADDITIONAL_TOOLS, CLIENT_METADATA]
+    };
     request.extras = Extras::marked(ID, extra).envelope_fields(envelope);
     Ok(Translated { value: request, losses: Losses::default() })
 }

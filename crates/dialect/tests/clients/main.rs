@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "cases read better with `json!` as an argument")]
 
 mod ai_sdk;
+mod citations;
 mod claude_code;
 mod codex;
 mod gemini;
