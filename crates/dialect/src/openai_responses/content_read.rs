@@ -98,11 +98,11 @@ fn push(item: Item, messages: &mut Vec<Message>) {
                 extras: Extras::NONE,
             })),
         },
+        Item::Reasoning(item) => push_blocks(vec![Block::Reasoning(returned_reasoning(item))], messages),
         item @ (Item::FunctionCall(_)
         | Item::CustomCall(_)
         | Item::ToolSearchCall(_)
         | Item::ToolSearchOutput(_)
-        | Item::Reasoning(_)
         | Item::Other(..)) => push_blocks(blocks(item), messages),
     }
 }
@@ -280,13 +280,18 @@ fn reasoning(item: ReasoningItem) -> Reasoning {
     };
     let mut parts = paragraphs(ReasoningKind::Summary, &item.summary);
     parts.extend(paragraphs(ReasoningKind::Full, &item.content));
-    // The summary and content are copies of a token's text, or missing.
-    let token = item.encrypted_content.as_deref().and_then(SealToken::parse);
-    if let Some(text) = token.and_then(|token| token.text) {
-        parts = vec![ReasoningPart { kind: ReasoningKind::Full, text }];
-    }
     let (seal, extras) = seal_and_extras(item);
     Reasoning { parts, seal, extras }
+}
+
+/// Reasoning that a client returns. It may have dropped or shortened the text; a token has it as the host wrote it.
+fn returned_reasoning(item: ReasoningItem) -> Reasoning {
+    let token = item.encrypted_content.as_deref().and_then(SealToken::parse);
+    let mut reasoning = reasoning(item);
+    if let Some(text) = token.and_then(|token| token.text).filter(|text| *text != reasoning.text()) {
+        reasoning.parts = vec![ReasoningPart { kind: ReasoningKind::Full, text }];
+    }
+    reasoning
 }
 
 /// The seal and unknown fields of a reasoning item. Without a seal, the host identifies the item by its id.
