@@ -41,7 +41,7 @@ pub(super) fn foreign(seal: &Seal, text: &str, index: usize) -> Option<Value> {
     )
 }
 
-/// The seals of other dialects that a client returns. `None` if the list is a host's own.
+/// The seals of other dialects that a client returns, each of a block of its own. `None` if the list is a host's.
 pub(super) fn foreign_seals(details: &[Value]) -> Option<Vec<SealToken>> {
     let token = |detail: &Value| SealToken::parse(detail.get("data")?.as_str()?);
     details.iter().map(token).collect::<Option<Vec<_>>>().filter(|tokens| !tokens.is_empty())

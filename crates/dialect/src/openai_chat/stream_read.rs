@@ -228,7 +228,6 @@ impl StreamReader {
         if mark != Some(marks::REASONING_DETAILS) {
             self.reasoning_source = ReasoningSource::Field;
         }
-        // Each seal of another dialect ends its own block.
         if reasoning_details::foreign_seals(&self.details).is_some() {
             self.end_reasoning(out);
         }
@@ -347,8 +346,7 @@ impl StreamReader {
         self.stage = Stage::Done;
         let message = std::mem::take(&mut self.message_fields);
         let choice = std::mem::take(&mut self.choice_fields);
-        let late = self.head.take_late_fields();
-        let extras = reply_read::finish_extras(choice, message, late, self.noted);
+        let extras = reply_read::finish_extras(choice, message, self.head.take_late_fields(), self.noted);
         out.push(TurnEvent::Finished(Finish { stop, stop_sequence: None, usage: self.usage.take(), extras }));
         Ok(())
     }

@@ -45,12 +45,12 @@ fn fields(profile: &StrictProfile, message: &Value) -> Check {
             return Err("content has a wrong type".to_owned());
         }
     };
-    if role == "assistant"
-        && is_empty
-        && calls(message).next().is_none()
-        && profile.has(&Rule::NoEmptyAssistant)
-    {
+    if role == "assistant" && is_empty && calls(message).next().is_none() {
         return Err("Assistant message must have either content or tool_calls".to_owned());
+    }
+    let takes_parts = profile.has(&Rule::OpenAiFamily) || profile.reasoning == ReasoningField::ThinkingPart;
+    if role == "assistant" && message["content"].is_array() && !takes_parts {
+        return Err("the content of an assistant message must be a string".to_owned());
     }
     if role == "user" && is_empty {
         return Err("user message must have content".to_owned());
@@ -101,6 +101,14 @@ fn ids(profile: &StrictProfile, message: &Value) -> Check {
         }
     }
     for call in calls(message) {
+        let name =
+            call["function"]["name"].as_str().or_else(|| call["custom"]["name"].as_str()).unwrap_or_default();
+        if !super::chat_rules::is_tool_name(name) {
+            return Err(format!("Invalid 'messages[].tool_calls[].function.name': {name}"));
+        }
+        if call["type"] == "custom" {
+            continue;
+        }
         let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
         if !serde_json::from_str::<Value>(arguments).is_ok_and(|arguments| arguments.is_object()) {
             return Err(format!("the arguments of a call are no JSON object: {arguments}"));

@@ -20,7 +20,11 @@ pub(super) fn broken(profile: &StrictProfile, body: &Value, memory: &Memory) -> 
 }
 
 fn known_fields(profile: &StrictProfile, body: &Value) -> Check {
-    let mut names = body.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let fields = body.as_object().into_iter().flatten();
+    if let Some((name, _)) = fields.clone().find(|(_, value)| value.is_null()) {
+        return Err(format!("{name}: null is not allowed"));
+    }
+    let mut names = fields.map(|(name, _)| name.as_str());
     let known = profile.only_fields.split(' ');
     if profile.only_fields.is_empty() {
         return Ok(());
@@ -67,8 +71,7 @@ fn tools(profile: &StrictProfile, body: &Value) -> Check {
         }
         let function = &tool["function"];
         let name = function["name"].as_str().unwrap_or_default();
-        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(is_word) {
+        if !is_tool_name(name) {
             return Err(format!("Invalid 'tools[].function.name': {name}"));
         }
         if profile.has(&Rule::ToolsNeedParameters) && !function["parameters"].is_object() {
@@ -87,6 +90,12 @@ fn tools(profile: &StrictProfile, body: &Value) -> Check {
     Ok(())
 }
 
+/// Whether chat hosts accept the name of a tool.
+pub(super) fn is_tool_name(name: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(is_word)
+}
+
 fn check(profile: &StrictProfile, rule: &Rule, body: &Value) -> Check {
     let refuse = |message: &str| Err(message.to_owned());
     let is_set = |field: &str| !body[field].is_null();
@@ -97,7 +106,6 @@ fn check(profile: &StrictProfile, rule: &Rule, body: &Value) -> Check {
             body["user"].as_str().is_some_and(|user| user.chars().count() > *longest)
         }
         Rule::StopsAtMost(most) => body["stop"].as_array().is_some_and(|stops| stops.len() > *most),
-        Rule::NoNulls => body.as_object().into_iter().flatten().any(|(_, value)| value.is_null()),
         Rule::ToolChoices { words, named } => match &body["tool_choice"] {
             Value::Null => false,
             Value::String(word) => !words.contains(&word.as_str()),
@@ -137,7 +145,6 @@ fn check(profile: &StrictProfile, rule: &Rule, body: &Value) -> Check {
         | Rule::NeedsUserTurn
         | Rule::AfterToolOnlyAssistant
         | Rule::LastTurnUserOrTool
-        | Rule::NoEmptyAssistant
         | Rule::NoTwoFinalAssistantTurns
         | Rule::ToolsNeedParameters
         | Rule::ThoughtSignatures

@@ -18,7 +18,7 @@ const OPENAI: StrictProfile = StrictProfile {
     reasoning: ReasoningField::Hidden,
     back: Back::Refused,
     ids: CallIds::OpenAi,
-    rules: &[Rule::OpenAiFamily, Rule::UserAtMost(64), Rule::StopsAtMost(4), Rule::NoNulls],
+    rules: &[Rule::OpenAiFamily, Rule::UserAtMost(64), Rule::StopsAtMost(4)],
     errors: ErrorFormat::OpenAi,
     style: &[],
 };
@@ -127,7 +127,7 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         efforts: &["low", "medium", "high"],
         reasoning: ReasoningField::Reasoning,
         back: Back::Wanted,
-        rules: &[Rule::NoNulls, Rule::StopsAtMost(4), Rule::NoPenalties, ALL_CHOICES],
+        rules: &[Rule::StopsAtMost(4), Rule::NoPenalties, ALL_CHOICES],
         style: &[Quirk::WholeCalls, Quirk::XGroq],
         ..CHAT
     },
@@ -141,7 +141,7 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         efforts: &["none", "default"],
         reasoning: ReasoningField::Reasoning,
         back: Back::Wanted,
-        rules: &[Rule::NoNulls, Rule::StopsAtMost(4), Rule::NoPenalties, ALL_CHOICES],
+        rules: &[Rule::StopsAtMost(4), Rule::NoPenalties, ALL_CHOICES],
         style: &[Quirk::WholeCalls, Quirk::XGroq],
         ..CHAT
     },
@@ -194,7 +194,6 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
             Rule::NameOnlyOnTools,
             Rule::AfterToolOnlyAssistant,
             Rule::LastTurnUserOrTool,
-            Rule::NoEmptyAssistant,
             Rule::TemperatureZeroNeedsTopPOne,
             Rule::ToolChoices { words: &["auto", "none", "any", "required"], named: false },
         ],

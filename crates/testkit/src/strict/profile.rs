@@ -132,8 +132,6 @@ pub(super) enum Rule {
     /// The longest `user`.
     UserAtMost(usize),
     StopsAtMost(usize),
-    /// A `null` anywhere at the top level.
-    NoNulls,
     NoDeveloper,
     /// `strict` in a tool.
     NoStrict,
@@ -160,7 +158,6 @@ pub(super) enum Rule {
     NeedsUserTurn,
     AfterToolOnlyAssistant,
     LastTurnUserOrTool,
-    NoEmptyAssistant,
     NoTwoFinalAssistantTurns,
     ToolsNeedParameters,
     /// `tool_calls[].extra_content.google.thought_signature` returns on its call.

@@ -98,7 +98,7 @@ fn openai_families_refuse_what_the_model_does_not_take() {
         ("gpt-5-mini", json!({"temperature": 0.5}), Some("temperature")),
         ("gpt-5-mini", json!({"temperature": 1}), None),
         ("gpt-5-mini", json!({"stop": ["x"]}), Some("stop")),
-        ("gpt-5-mini", json!({"metadata": null}), Some("NoNulls")),
+        ("gpt-5-mini", json!({"metadata": null}), Some("null")),
         ("gpt-5.5", json!({"tools": plain_tool()}), Some("/v1/responses")),
         ("gpt-5.5", json!({"tools": plain_tool(), "reasoning_effort": "none", "temperature": 0.5}), None),
         ("o4-mini", json!({"tools": plain_tool(), "parallel_tool_calls": true}), Some("parallel_tool_calls")),
@@ -161,7 +161,7 @@ fn chat_hosts_refuse_fields_and_values_they_do_not_know() {
             Some("type"),
         ),
         ("groq", "openai/gpt-oss-120b", json!({"store": true}), Some("store: Extra")),
-        ("groq", "openai/gpt-oss-120b", json!({"user": null}), Some("NoNulls")),
+        ("groq", "openai/gpt-oss-120b", json!({"user": null}), Some("null")),
         ("groq", "openai/gpt-oss-120b", json!({"reasoning_effort": "none"}), Some("reasoning_effort")),
         ("groq", "qwen/qwen3-32b", json!({"reasoning_effort": "high"}), Some("reasoning_effort")),
         ("groq", "qwen/qwen3-32b", json!({"reasoning_effort": "none"}), None),
@@ -274,6 +274,8 @@ fn chat_hosts_refuse_histories_in_a_form_they_do_not_take() {
     let user = json!({"role": "user", "content": "go on"});
     let say = json!({"role": "assistant", "content": "done"});
     let again = [say.clone(), say.clone()];
+    let silent = json!({"role": "assistant", "content": ""});
+    let parts = json!({"role": "assistant", "content": [{"type": "text", "text": "done"}]});
     let checks = [
         ("openai", "gpt-4o-mini", history(&call("a", no_thought.clone()), &[]), None),
         ("openai", "gpt-4o-mini", history(&call("a", thought.clone()), &[]), Some("reasoning_content")),
@@ -302,6 +304,18 @@ fn chat_hosts_refuse_histories_in_a_form_they_do_not_take() {
             "mistral-medium-3.5",
             history(&call("abcDEF123", no_thought.clone()), &[say]),
             Some("last role"),
+        ),
+        (
+            "groq",
+            "qwen/qwen3-32b",
+            history(&call("a", no_thought.clone()), std::slice::from_ref(&silent)),
+            Some("either content"),
+        ),
+        (
+            "xai",
+            "grok-4.5",
+            history(&call("a", no_thought.clone()), std::slice::from_ref(&parts)),
+            Some("string"),
         ),
         ("llamacpp", "qwen3-8b", history(&call("a", no_thought), &again), Some("2 or more")),
     ];

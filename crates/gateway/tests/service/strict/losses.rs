@@ -9,19 +9,19 @@ use super::clients::{IMAGE, QUESTION, STOP};
 pub(super) fn check(case: &Case, received: &Value, thinks: bool, loss: &str) -> Result<(), String> {
     let text = received.to_string();
     let reported = |words: &[&str]| words.iter().any(|word| loss.contains(word));
-    let lost = |what: &str| Err(format!("{what} is lost in silence (losses: {loss:?})"));
+    let silent = |what: &str| Err(format!("{what} is lost in silence (losses: {loss:?})"));
     if !text.contains(QUESTION) {
-        return lost("the question");
+        return silent("the question");
     }
     let about_thinking = reported(&["thinking", "reasoning", "effort"]);
     match case.thinking {
-        Thinking::On | Thinking::Adaptive if !thinks && !about_thinking => return lost("thinking: on"),
-        Thinking::Off if thinks && !about_thinking => return lost("thinking: off"),
+        Thinking::On | Thinking::Adaptive if !thinks && !about_thinking => return silent("thinking: on"),
+        Thinking::Off if thinks && !about_thinking => return silent("thinking: off"),
         Thinking::Unsaid | Thinking::On | Thinking::Adaptive | Thinking::Off => {}
     }
     for tool in case.tools {
         if !text.contains(tool.name()) {
-            return lost(tool.name());
+            return silent(tool.name());
         }
     }
     let choice = &received["tool_choice"];
@@ -29,7 +29,7 @@ pub(super) fn check(case: &Case, received: &Value, thinks: bool, loss: &str) -> 
         || choice == "any"
         || choice.is_object() && choice["type"] != "auto" && choice["type"] != "none";
     if case.choice != Choice::Unsaid && !is_forced && !reported(&["tool_choice"]) {
-        return lost("tool_choice");
+        return silent("tool_choice");
     }
     for extra in case.extras {
         let has = |fields: &[&str]| fields.iter().any(|field| !received[*field].is_null());
@@ -50,7 +50,7 @@ pub(super) fn check(case: &Case, received: &Value, thinks: bool, loss: &str) -> 
             Extra::ForeignHistory => ("the history", text.contains("Bern"), &[]),
         };
         if !is_there && !reported(words) {
-            return lost(what);
+            return silent(what);
         }
     }
     if super::is_ordinary(case) && case.choice == Choice::Unsaid && !loss.is_empty() && case.tools.is_empty()

@@ -114,12 +114,9 @@ fn from_blocks(content: &Value) -> ClientReply {
 
 fn from_message(message: &Value) -> ClientReply {
     let mut reply = ClientReply::default();
-    match &message["content"] {
-        Value::Array(parts) => {
-            reply.text = parts.iter().map(|part| text(&part["text"])).collect();
-        }
-        content => text(content).clone_into(&mut reply.text),
-    }
+    let parts = message["content"].as_array().into_iter().flatten();
+    reply.text = parts.map(|part| text(&part["text"])).collect();
+    reply.text += text(&message["content"]);
     for field in ["reasoning_content", "reasoning"] {
         if reply.thought.is_empty() {
             text(&message[field]).clone_into(&mut reply.thought);
@@ -227,14 +224,17 @@ fn chat_stream(events: &[Value]) -> Result<ClientReply, String> {
                     let list = message[name.as_str()].as_array().cloned().unwrap_or_default();
                     message[name.as_str()] = list.into_iter().chain(more.iter().cloned()).collect();
                 }
-                (_, value) => match &mut message[name.as_str()] {
-                    // Text after thinking parts is a part too.
-                    Value::Array(parts) if !text(value).is_empty() => {
-                        parts.push(json!({"type": "text", "text": value}));
+                (_, value) => {
+                    let slot = &mut message[name.as_str()];
+                    match slot.as_array_mut() {
+                        None => append(slot, value),
+                        // Text after thinking parts is a part too.
+                        Some(parts) if !text(value).is_empty() => {
+                            parts.push(json!({"type": "text", "text": value}));
+                        }
+                        Some(_) => {}
                     }
-                    Value::Array(_) => {}
-                    slot => append(slot, value),
-                },
+                }
             }
         }
         if !choice["finish_reason"].is_null() {

@@ -45,9 +45,10 @@ impl Unusual {
     pub(super) fn exists_in(self, client: Client) -> bool {
         match self {
             Self::Developer | Self::OpenAiFields | Self::CustomTool => client != Client::Messages,
-            Self::ClaudeFields | Self::LongToolName | Self::LateSystem => client == Client::Messages,
+            Self::ClaudeFields | Self::LongToolName | Self::LateSystem | Self::FailedResult => {
+                client == Client::Messages
+            }
             Self::ImageInResult => client != Client::Chat,
-            Self::FailedResult => client == Client::Messages,
             Self::ManyStops | Self::Prefill => client != Client::Responses,
             Self::BlankText | Self::SameIdTwice | Self::NoParallel | Self::ImageUrl | Self::Pdf => true,
         }
