@@ -79,6 +79,8 @@ facts! {
     one_of_temperature_top_p: bool,
     /// The highest temperature.
     max_temperature: u64,
+    /// Whether `temperature` and `top_p` must be above 0 and below 1.
+    sampling_inside_0_1: bool,
     /// The number of stop sequences.
     max_stops: u64,
     /// Whether text and stop sequences of white space only are accepted.
@@ -157,6 +159,7 @@ impl HostProfile {
             refused_while_reasoning: Set::<Param>::of(&[]),
             one_of_temperature_top_p: false,
             max_temperature: 2,
+            sampling_inside_0_1: false,
             max_stops: 4,
             blank_text: true,
             parallel_tool_calls: true,

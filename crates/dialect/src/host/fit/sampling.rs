@@ -19,6 +19,10 @@ pub(super) fn fit(sampling: &mut Sampling, profile: &HostProfile, activity: Acti
         losses.add("top_p", "the host accepts either `temperature` or `top_p`");
     }
     clamp_temperature(sampling, profile, losses);
+    if profile.sampling_inside_0_1 {
+        move_inside("temperature", &mut sampling.temperature, losses);
+        move_inside("top_p", &mut sampling.top_p, losses);
+    }
     fit_stops(&mut sampling.stop, profile, losses);
 }
 
@@ -68,6 +72,17 @@ fn clamp_temperature(sampling: &mut Sampling, profile: &HostProfile, losses: &mu
     if temperature > f64::from(max) {
         losses.add("temperature", format!("the host accepts at most {max}: sent as {max}"));
         sampling.temperature = Some(Number::from(max));
+    }
+}
+
+/// Moves a value off the ends of the range. The default, 1, is as good as unchanged.
+fn move_inside(name: &str, value: &mut Option<Number>, losses: &mut Losses) {
+    let Some(number) = value.as_ref().and_then(Number::as_f64) else { return };
+    if number <= 0.0 {
+        losses.add(name, "the host accepts only values above 0: sent as 0.01");
+        *value = Number::from_f64(0.01);
+    } else if number >= 1.0 {
+        *value = Number::from_f64(0.99);
     }
 }
 

@@ -240,6 +240,7 @@ pub(super) const MAKERS: &[Host] = &[
             forced_calls: Some(ForcedCalls::None),
             json_output: Some(JsonOutput::Object),
             max_temperature: Some(1),
+            sampling_inside_0_1: Some(true),
             max_stops: Some(1),
             strict_tools: Some(false),
             max_user: Some(0),

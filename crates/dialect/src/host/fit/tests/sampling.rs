@@ -51,8 +51,21 @@ fn temperature_excludes_top_p_on_newer_claude_models() {
 fn a_temperature_above_the_hosts_highest_is_lowered() {
     let hot = json!({ "temperature": 1.5 });
     claude("claude-haiku-4-5").check(&hot, &json!({ "temperature": 1 }), &["temperature"]);
-    chat("zai", "glm-5").with_responses_client().check(&hot, &json!({ "temperature": 1 }), &["temperature"]);
+    let route = chat("zai", "glm-5").with_responses_client();
+    route.check(&hot, &json!({ "temperature": 0.99 }), &["temperature"]);
     chat("openai", "gpt-4o").with_responses_client().check(&hot, &hot, &[]);
+}
+
+#[test]
+fn sampling_stays_off_the_ends_of_the_range_where_the_host_excludes_them() {
+    let route = chat("zai", "glm-5");
+    let inside = json!({ "temperature": 0.5, "top_p": 0.9 });
+    route.check(&inside, &inside, &[]);
+    // What Claude clients send by default.
+    route.check(&json!({ "temperature": 1 }), &json!({ "temperature": 0.99 }), &[]);
+    let zero = json!({ "temperature": 0, "top_p": 1 });
+    route.check(&zero, &json!({ "temperature": 0.01, "top_p": 0.99 }), &["temperature"]);
+    chat("groq", "llama-3.3-70b-versatile").check(&zero, &zero, &[]);
 }
 
 #[test]
