@@ -153,7 +153,11 @@ fn models_that_do_not_reason_get_no_summary_and_no_include() {
 #[test]
 fn functions_switch_reasoning_off_where_chat_refuses_both() {
     let tools = json!({ "tools": [{ "name": "f", "input_schema": { "type": "object" } }] });
-    chat("openai", "gpt-5.5").check(&tools, &json!({ "reasoning_effort": "none" }), &["reasoning"]);
+    let mut thinking = tools.clone();
+    thinking["thinking"] = json!({ "type": "enabled", "budget_tokens": 2000 });
+    let off = json!({ "reasoning_effort": "none" });
+    chat("openai", "gpt-5.5").check(&tools, &off, &[]);
+    chat("openai", "gpt-5.5").check(&thinking, &off, &["reasoning"]);
     chat("openai", "gpt-5.1").check(&tools, &json!({ "reasoning_effort": null }), &[]);
     responses("gpt-5.5").check(&tools, &json!({ "reasoning": null }), &[]);
 }
