@@ -35,10 +35,13 @@ pub(super) struct StreamWriter {
     losses: Losses,
 }
 
+/// How much of a text is kept for citations that quote it.
+const MAX_QUOTED_BYTES: usize = 256 * 1024;
+
 /// The open block.
 enum OpenBlock {
     None,
-    /// With its text so far, which citations quote.
+    /// With the beginning of its text, which citations quote.
     Text(String),
     /// Not written yet: its first text, or its end, decides whether it is thinking or redacted thinking.
     HeldReasoning,
@@ -226,7 +229,9 @@ impl StreamWriter {
     fn delta(&mut self, delta: &Delta, out: &mut Vec<u8>) {
         match (&mut self.open, delta) {
             (OpenBlock::Text(all), Delta::Text(text)) => {
-                all.push_str(text);
+                if all.len() < MAX_QUOTED_BYTES {
+                    all.push_str(text);
+                }
                 self.put_delta(DeltaOut::Text { text }, out);
             }
             (OpenBlock::Reasoning, Delta::Text(thinking)) => {

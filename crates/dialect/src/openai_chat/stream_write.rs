@@ -16,6 +16,9 @@ use crate::frame::{write_comment, write_data};
 use crate::openai_shared::characters;
 use crate::{ReplyContext, ReplyWriter};
 
+/// How much reasoning is kept for the token that returns its seal.
+const MAX_SEALED_BYTES: usize = 1024 * 1024;
+
 /// Writes one choice of a stream.
 pub struct ChatWriter {
     context: ReplyContext,
@@ -259,7 +262,9 @@ impl ChatWriter {
             }
             (OpenBlock::Refusal, Delta::Text(text)) => self.chunks.text("{\"refusal\":", text, "}", out),
             (OpenBlock::Reasoning(so_far), Delta::Text(text)) => {
-                so_far.push_str(text);
+                if so_far.len() <= MAX_SEALED_BYTES {
+                    so_far.push_str(text);
+                }
                 self.reasoning_delta(text, out);
             }
             (OpenBlock::Reasoning(so_far), Delta::Paragraph(_)) => {
@@ -316,6 +321,7 @@ impl ChatWriter {
         if let Some(details) = end.seal.as_ref().and_then(reasoning_details::of_seal) {
             self.chunks.delta(&format!("{{\"{REASONING_DETAILS}\":{details}}}"), out);
         } else if let (Some(seal), OpenBlock::Reasoning(text)) = (&end.seal, &self.open)
+            && text.len() <= MAX_SEALED_BYTES
             && let Some(detail) = reasoning_details::foreign(seal, text, self.foreign_seals)
         {
             self.foreign_seals += 1;
