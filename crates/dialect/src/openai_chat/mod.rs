@@ -29,6 +29,7 @@ mod stream_read_state;
 mod stream_read_surrogates;
 mod stream_write;
 mod stream_write_chunk;
+mod stream_write_state;
 mod thought_signature;
 mod usage;
 mod wire;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolgate_model::{
-    BlockEnd, BlockStart, CallKind, Delivery, Delta, Extras, Fields, Finish, Losses, Notes, ReplyHead, Seal,
+    BlockEnd, BlockStart, CallKind, Delivery, Delta, Fields, Finish, Losses, Notes, ReplyHead, Seal,
     TurnError, TurnEvent, Usage, UsageReport,
 };
 
@@ -10,8 +10,9 @@ use super::content_write_assistant::{CallForm, PARAGRAPH};
 use super::reasoning_details::REASONING_DETAILS;
 use super::reply_write::{self, FinishFields, NoteFields, RefusalForm};
 use super::stream_write_chunk::{ChoiceFields, ChunkHead, ChunkWriter, json_text, quoted};
+use super::stream_write_state::{OpenBlock, ReasoningForm, StreamEnd, WrittenContent};
 use super::usage::UsageOut;
-use super::{ID, Origin, error, marks, reasoning_details, thought_signature};
+use super::{ID, Origin, error, reasoning_details, thought_signature};
 use crate::frame::{write_comment, write_data};
 use crate::openai_shared::characters;
 use crate::{ReplyContext, ReplyWriter};
@@ -42,67 +43,6 @@ pub struct ChatWriter {
     /// The length of the open text.
     text_length: u64,
     losses: Losses,
-}
-
-/// Whether the stream ends with this choice.
-#[derive(Clone, Copy, PartialEq)]
-enum StreamEnd {
-    WithChoice,
-    /// The caller ends it after several choices.
-    ByCaller,
-}
-
-#[derive(PartialEq)]
-enum OpenBlock {
-    None,
-    Text,
-    Refusal,
-    /// With its text so far.
-    Reasoning(String),
-    Call {
-        kind: CallKind,
-        has_input: bool,
-    },
-    /// The legacy form has room for one call only.
-    SkippedCall,
-}
-
-/// What has been written so far, as far as it decides on a paragraph break.
-#[derive(PartialEq)]
-enum WrittenContent {
-    NoText,
-    Text,
-    TextThenCall,
-}
-
-/// The field that holds reasoning.
-enum ReasoningForm {
-    ReasoningContent,
-    Reasoning,
-    ReasoningText,
-    Both,
-    ContentPart,
-    /// In the list that is written when the block ends.
-    Details,
-}
-
-impl ReasoningForm {
-    /// The field it was read from in this dialect.
-    fn of(reasoning: &Extras) -> Self {
-        if reasoning.is_marked(ID, marks::REASONING_PART) {
-            Self::ContentPart
-        } else if reasoning.is_marked(ID, marks::REASONING_BOTH) {
-            Self::Both
-        } else if reasoning.is_marked(ID, marks::REASONING) {
-            Self::Reasoning
-        } else if reasoning.is_marked(ID, marks::REASONING_TEXT) {
-            Self::ReasoningText
-        } else if reasoning.is_marked(ID, marks::REASONING_DETAILS) {
-            Self::Details
-        } else {
-            Self::ReasoningContent
-        }
-    }
 }
 
 impl ChatWriter {
