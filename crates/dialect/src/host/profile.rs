@@ -77,6 +77,8 @@ facts! {
     refused_while_reasoning: Set<Param>,
     /// Whether `temperature` and `top_p` exclude each other.
     one_of_temperature_top_p: bool,
+    /// Whether `top_p` is accepted with temperature 0.
+    top_p_when_greedy: bool,
     /// The highest temperature.
     max_temperature: u64,
     /// Whether `temperature` and `top_p` must be above 0 and below 1.
@@ -121,6 +123,8 @@ facts! {
     openai_fields: bool,
     /// Whether `stream_options` is accepted.
     stream_options: bool,
+    /// Whether tools and a JSON output format are accepted together.
+    tools_with_format: bool,
     /// The JSON output formats.
     json_output: JsonOutput,
     /// Whether calls carry Gemini's thought signature (Chat).
@@ -158,6 +162,7 @@ impl HostProfile {
             refused: Set::<Param>::of(&[Param::TopK]),
             refused_while_reasoning: Set::<Param>::of(&[]),
             one_of_temperature_top_p: false,
+            top_p_when_greedy: true,
             max_temperature: 2,
             sampling_inside_0_1: false,
             max_stops: 4,
@@ -180,6 +185,7 @@ impl HostProfile {
             max_user: 64,
             openai_fields: false,
             stream_options: true,
+            tools_with_format: true,
             json_output: JsonOutput::Schema,
             thought_signatures: ThoughtSignatures::IfPresent,
             item_status: true,

@@ -7,7 +7,9 @@ use super::schema;
 
 /// Replaces a format that the host does not enforce by an instruction.
 pub(super) fn fit(request: &mut TurnRequest, profile: &HostProfile, dialect: DialectId, losses: &mut Losses) {
-    let instruction = match (&mut request.output, profile.json_output) {
+    let is_excluded = !profile.tools_with_format && !request.tools.is_empty();
+    let json_output = if is_excluded { JsonOutput::None } else { profile.json_output };
+    let instruction = match (&mut request.output, json_output) {
         (OutputFormat::Text, _) | (OutputFormat::JsonObject, JsonOutput::Schema | JsonOutput::Object) => {
             return;
         }
@@ -24,7 +26,7 @@ pub(super) fn fit(request: &mut TurnRequest, profile: &HostProfile, dialect: Dia
             losses
                 .add("response_format", "the host cannot enforce a schema: the model is instructed instead");
             let instruction = schema_instruction(&format.schema);
-            request.output = match profile.json_output {
+            request.output = match json_output {
                 JsonOutput::Object => OutputFormat::JsonObject,
                 JsonOutput::Schema | JsonOutput::SchemaOnly | JsonOutput::None => OutputFormat::Text,
             };

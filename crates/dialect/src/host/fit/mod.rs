@@ -54,7 +54,7 @@ pub(crate) fn fit(
         schema::fit_tool(tool, profile, dialect, client, losses);
     }
     request.max_output = request.max_output.map(|limit| limit_within(limit, profile, losses));
-    let activity = reasoning::fit(request, profile, dialect, client, losses);
+    let activity = reasoning::fit(request, profile, dialect, client, losses)?;
     choice::fit(request, profile, dialect, activity, losses);
     sampling::fit(&mut request.sampling, profile, activity, losses);
     openai::fit(request, profile, activity, losses);

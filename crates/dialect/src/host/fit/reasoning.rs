@@ -1,7 +1,7 @@
 //! How much a model reasons, in the terms of its host.
 
 use toolgate_model::{
-    Block, Delivery, DialectId, Extras, Losses, Message, ReasoningRequest, Tool, TurnRequest,
+    Block, Delivery, DialectId, Extras, Losses, Message, ReasoningRequest, Tool, TurnError, TurnRequest,
 };
 
 use super::super::facts::Fact as _;
@@ -45,7 +45,7 @@ pub(super) fn fit(
     dialect: DialectId,
     client: Client,
     losses: &mut Losses,
-) -> Activity {
+) -> Result<Activity, TurnError> {
     let asked = request.reasoning.take().unwrap_or_default();
     let own_fields = asked.extras.write(dialect, "reasoning", losses);
     let mut wanted = wanted(&asked);
@@ -54,17 +54,18 @@ pub(super) fn fit(
             losses.add("reasoning", format!("{} does not reason", request.model));
         }
         require_limit(request, profile, dialect);
-        return Activity::Idle;
+        return Ok(Activity::Idle);
     }
     if dialect == openai_chat::ID {
-        wanted = without_refused_tools(wanted, request, profile, losses);
+        wanted = without_refused_tools(wanted, request, profile, losses)?;
     }
     let fitted = match profile.reasoning_switch {
         ReasoningSwitch::Claude if dialect == anthropic_messages::ID => {
-            return Claude { profile, client }.fit(request, &asked, wanted, losses);
+            return Ok(Claude { profile, client }.fit(request, &asked, wanted, losses));
         }
         ReasoningSwitch::None | ReasoningSwitch::Claude => {
-            if wanted != Wanted::Default {
+            let is_granted = matches!(wanted, Wanted::On { .. }) && profile.reasons == Reasons::Always;
+            if wanted != Wanted::Default && !is_granted {
                 losses.add("reasoning", "the host has no known setting for it");
             }
             ReasoningRequest::default()
@@ -89,7 +90,7 @@ pub(super) fn fit(
         fitted.extras = Extras::of(dialect, own_fields);
     }
     request.reasoning = (fitted != ReasoningRequest::default()).then_some(fitted);
-    activity
+    Ok(activity)
 }
 
 fn wanted(asked: &ReasoningRequest) -> Wanted {
@@ -105,13 +106,13 @@ fn wanted(asked: &ReasoningRequest) -> Wanted {
     Wanted::On { effort, budget: asked.budget }
 }
 
-/// Some models take functions only while they do not reason.
+/// Some models take functions only while they do not reason. One that always reasons takes none.
 fn without_refused_tools(
     wanted: Wanted,
     request: &TurnRequest,
     profile: &HostProfile,
     losses: &mut Losses,
-) -> Wanted {
+) -> Result<Wanted, TurnError> {
     let has_functions = request.tools.iter().any(|tool| matches!(tool, Tool::Function(_)));
     let would_reason = match wanted {
         Wanted::Default => matches!(profile.reasons, Reasons::ByDefault | Reasons::Always),
@@ -119,16 +120,24 @@ fn without_refused_tools(
         Wanted::Off => false,
     };
     if !(profile.tools_without_reasoning && has_functions && would_reason) {
-        return wanted;
+        return Ok(wanted);
     }
     let model = &request.model;
+    if profile.reasons == Reasons::Always {
+        return Err(TurnError::invalid_param(
+            "tools",
+            format!(
+                "{model} takes no functions on Chat Completions: use an upstream with dialect = \"openai-responses\""
+            ),
+        ));
+    }
     if matches!(wanted, Wanted::On { .. }) {
         losses.add(
             "reasoning",
             format!("{model} takes functions on Chat only without reasoning; use openai-responses"),
         );
     }
-    Wanted::Off
+    Ok(Wanted::Off)
 }
 
 /// The effort to send; `None` for the host's default.
@@ -182,7 +191,6 @@ fn nearest(wanted: Effort, profile: &HostProfile) -> Option<Effort> {
 
 /// A switch with an optional effort.
 fn switched(wanted: Wanted, profile: &HostProfile, losses: &mut Losses) -> ReasoningRequest {
-    let on = if profile.thinking_modes.contains(ThinkingMode::Adaptive) { "adaptive" } else { "enabled" };
     match wanted {
         Wanted::Default => ReasoningRequest::default(),
         Wanted::Off if profile.reasons == Reasons::Always => {
@@ -190,7 +198,7 @@ fn switched(wanted: Wanted, profile: &HostProfile, losses: &mut Losses) -> Reaso
         }
         Wanted::Off => ReasoningRequest { mode: Some("disabled".to_owned()), ..ReasoningRequest::default() },
         Wanted::On { .. } => ReasoningRequest {
-            mode: Some(on.to_owned()),
+            mode: Some("enabled".to_owned()),
             effort: effort(wanted, profile, losses),
             ..ReasoningRequest::default()
         },

@@ -18,6 +18,10 @@ pub(super) fn fit(sampling: &mut Sampling, profile: &HostProfile, activity: Acti
     if excludes_top_p && remove(sampling, Param::TopP) == Removed::Loss {
         losses.add("top_p", "the host accepts either `temperature` or `top_p`");
     }
+    let is_greedy = sampling.temperature.as_ref().and_then(Number::as_f64) == Some(0.0);
+    if is_greedy && !profile.top_p_when_greedy && remove(sampling, Param::TopP) == Removed::Loss {
+        losses.add("top_p", "the host does not accept it with temperature 0");
+    }
     clamp_temperature(sampling, profile, losses);
     if profile.sampling_inside_0_1 {
         move_inside("temperature", &mut sampling.temperature, losses);

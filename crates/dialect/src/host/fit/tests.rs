@@ -6,7 +6,7 @@ mod sampling;
 mod tools;
 
 use serde_json::{Value, json};
-use toolgate_model::ModelName;
+use toolgate_model::{ModelName, TurnError};
 
 use crate::host::HostFacts;
 use crate::{ClientDialect, HostRequest, Translation, UpstreamDialect};
@@ -63,15 +63,22 @@ impl Route {
 
     /// The body that the host gets, and the places of the losses.
     fn send(self, fields: &Value) -> (Value, Vec<String>) {
+        let HostRequest { body, losses, .. } = self.translate(fields).expect("the request can be written");
+        let places = losses.iter().map(|loss| loss.place.clone()).collect();
+        (serde_json::from_slice(&body).expect("JSON"), places)
+    }
+
+    /// The message of a request that cannot be sent.
+    fn refusal(self, fields: &Value) -> String {
+        self.translate(fields).expect_err("the request cannot be written").message
+    }
+
+    fn translate(self, fields: &Value) -> Result<HostRequest, TurnError> {
         let bytes = serde_json::to_vec(&self.request(fields)).expect("JSON");
         let request = self.client.read_request(&bytes).expect("a valid request").value;
         let facts = HostFacts::named(self.host.id(), self.profile).expect("a known profile");
         let (model, profile) = (ModelName::from(self.model), facts.profile(self.model));
-        let HostRequest { body, losses, .. } = Translation::new(self.host)
-            .request(self.client.id(), &request, &model, &profile)
-            .expect("the request can be written");
-        let places = losses.iter().map(|loss| loss.place.clone()).collect();
-        (serde_json::from_slice(&body).expect("JSON"), places)
+        Translation::new(self.host).request(self.client.id(), &request, &model, &profile)
     }
 
     /// Checks some fields of the host's body (`null` for absent ones) and all losses.

@@ -146,6 +146,7 @@ pub(super) const MAKERS: &[Host] = &[
             refused: Some(Set::<Param>::of(&[Param::TopK, Param::Seed, Param::Logprobs])),
             forced_calls: Some(ForcedCalls::RequiredOnly),
             call_ids: Some(CallIds::Nine),
+            top_p_when_greedy: Some(false),
             user_after_tool: Some(false),
             document_urls: Some(true),
             prefill: Some(Prefill::Marked),

@@ -53,6 +53,7 @@ pub(super) const OTHERS: &[Host] = &[
         chat: Facts {
             limit_field: Some(LimitField::MaxTokens),
             files: Some(false),
+            tools_with_format: Some(false),
             refused: Some(Set::<Param>::of(&[])),
             ..reasoner(Reasons::ByDefault, &[Effort::None, Low, Medium, High])
         },

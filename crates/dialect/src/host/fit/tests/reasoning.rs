@@ -174,3 +174,16 @@ fn output_limits_stay_within_the_models() {
     claude("claude-3-5-haiku-latest").check(&json!({}), &limit(8192), &[]);
     responses("gpt-5").check(&limit(1), &json!({ "max_output_tokens": 16 }), &["max_tokens"]);
 }
+
+#[test]
+fn a_model_that_always_reasons_takes_no_functions_on_chat() {
+    let tools = json!({ "tools": [{ "name": "f", "input_schema": { "type": "object" } }] });
+    let error = chat("openai", "gpt-6-astra").refusal(&tools);
+    assert!(error.contains("openai-responses"), "{error}");
+}
+
+#[test]
+fn a_model_that_always_reasons_needs_no_switch() {
+    let thinking = json!({ "thinking": { "type": "enabled", "budget_tokens": 2000 } });
+    chat("mistral", "magistral-medium-latest").check(&thinking, &json!({ "reasoning_effort": null }), &[]);
+}

@@ -82,3 +82,14 @@ fn stop_sequences_beyond_the_hosts_number_are_left_out() {
     chat("vllm", "m").check(&asked, &json!({ "stop": ["1", "2", "3", "4"] }), &["stop"]);
     chat("zai", "glm-5").check(&asked, &json!({ "stop": ["1"] }), &["stop"]);
 }
+
+#[test]
+fn mistral_gets_no_top_p_with_temperature_0() {
+    let both = json!({ "temperature": 0, "top_p": 0.9 });
+    chat("mistral", "mistral-large-latest").check(
+        &both,
+        &json!({ "temperature": 0, "top_p": null }),
+        &["top_p"],
+    );
+    chat("vllm", "m").check(&both, &both, &[]);
+}

@@ -145,3 +145,20 @@ fn call_ids_and_user_ids_fit_the_host() {
     assert_eq!((id.len(), &body["messages"][2]["tool_call_id"]), (9, &json!(id)));
     assert_eq!((&body["user"], lost.as_slice()), (&Value::Null, &["user".to_owned()][..]));
 }
+
+#[test]
+fn fireworks_gets_an_output_format_only_without_tools() {
+    let format = json!({ "output_config": { "format": { "type": "json_schema", "schema": {
+        "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"], "additionalProperties": false,
+    } } } });
+    let mut with_tools = format.clone();
+    with_tools["tools"] = json!([{ "name": "f", "input_schema": { "type": "object" } }]);
+    let fireworks = chat("fireworks", "accounts/fireworks/models/glm-5p2");
+    assert_eq!(fireworks.send(&format).0["response_format"]["type"], "json_schema");
+    let (sent, _) = fireworks.send(&with_tools);
+    assert_eq!(sent.get("response_format"), None);
+    assert!(
+        sent["messages"][0]["content"].as_str().is_some_and(|text| text.contains("JSON Schema")),
+        "{sent}"
+    );
+}
