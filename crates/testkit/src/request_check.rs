@@ -38,6 +38,7 @@ fn remove_extensions(schema: Schema, body: &mut Value) {
     for message in messages.into_iter().flatten().filter_map(Value::as_object_mut) {
         message.remove("reasoning_content");
         message.remove("annotations");
+        message.remove("parsed");
         let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
         for call in calls.into_iter().flatten().filter_map(Value::as_object_mut) {
             call.remove("index");
