@@ -174,7 +174,7 @@ mod tests {
             ("<think>hm</think>", "[hm]"),
             ("<think>hm and", "[hm and]"),
             ("<thinking is hard", "(<thinking is hard)"),
-            ("<thi", "(<thi)"),
+            ("<th", "(<th)"),
             ("No <think>tags</think>", "(No <think>tags</think>)"),
             ("", "()"),
         ];
