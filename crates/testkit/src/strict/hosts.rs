@@ -1,81 +1,10 @@
 //! The table of hosts.
 
+use super::bases::{ALL_CHOICES, CHAT, CLAUDE, GEMINI, GROQ_HOST, OPENAI, RESPONSES};
 use super::memory::ReasoningField;
-use super::profile::{Back, CallIds, Quirk, Rule, StrictDialect, StrictProfile, Thinking};
+use super::profile::{Back, CallIds, Quirk, Rule, StrictProfile, Thinking};
 use super::refusal::ErrorFormat;
 use crate::Schema;
-
-/// `OpenAI`'s own endpoint; other rows say what differs.
-const OPENAI: StrictProfile = StrictProfile {
-    name: "openai",
-    model: "gpt-4o-mini",
-    dialect: StrictDialect::Chat,
-    schema: Some(Schema::ChatRequest),
-    more_fields: &[],
-    only_fields: "",
-    thinking: Thinking::OpenAi,
-    efforts: &[],
-    reasoning: ReasoningField::Hidden,
-    back: Back::Refused,
-    ids: CallIds::OpenAi,
-    rules: &[Rule::OpenAiFamily, Rule::UserAtMost(64), Rule::StopsAtMost(4)],
-    errors: ErrorFormat::OpenAi,
-    style: &[],
-};
-
-const RESPONSES: StrictProfile = StrictProfile {
-    dialect: StrictDialect::Responses,
-    schema: Some(Schema::ResponsesRequest),
-    reasoning: ReasoningField::Sealed,
-    back: Back::Wanted,
-    rules: &[Rule::OpenAiFamily],
-    ..OPENAI
-};
-
-const CLAUDE: StrictProfile = StrictProfile {
-    name: "anthropic",
-    model: "claude-sonnet-4-5",
-    dialect: StrictDialect::Messages,
-    schema: Some(Schema::MessagesRequest),
-    // The newest SDK has dropped them; older models still take them.
-    more_fields: &["temperature", "top_p", "top_k"],
-    thinking: Thinking::Claude,
-    reasoning: ReasoningField::Sealed,
-    back: Back::Wanted,
-    ids: CallIds::Claude,
-    rules: &[],
-    errors: ErrorFormat::Anthropic,
-    ..OPENAI
-};
-
-/// Another host of the Chat dialect, which takes only what is listed.
-const CHAT: StrictProfile = StrictProfile {
-    thinking: Thinking::Never,
-    only_fields: COMMON,
-    more_fields: &[
-        "thinking",
-        "enable_thinking",
-        "thinking_budget",
-        "reasoning_split",
-        "tool_stream",
-        "top_k",
-    ],
-    back: Back::Ignored,
-    rules: &[],
-    ..OPENAI
-};
-
-/// What every host takes.
-const COMMON: &str = "model messages max_tokens stream stream_options tools tool_choice parallel_tool_calls \
-            stop temperature top_p response_format user seed";
-
-/// Groq's type has more, which the host refuses.
-const GROQ: &str = "model messages max_tokens max_completion_tokens stream stream_options tools tool_choice \
-            parallel_tool_calls stop temperature top_p response_format user seed reasoning_effort \
-            reasoning_format include_reasoning service_tier";
-
-/// Most hosts force tools, and take a named one.
-const ALL_CHOICES: Rule = Rule::ToolChoices { words: &["auto", "none", "required"], named: true };
 
 /// Every strict host, some with more than one model.
 pub const STRICT_HOSTS: &[StrictProfile] = &[
@@ -93,57 +22,19 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         rules: &[Rule::OpenAiFamily, Rule::NoItemStatus],
         ..RESPONSES
     },
+    GEMINI,
     StrictProfile {
-        name: "gemini",
-        model: "gemini-2.5-flash",
-        only_fields: "model messages max_tokens max_completion_tokens stream stream_options tools tool_choice \
-            parallel_tool_calls stop temperature top_p response_format n reasoning_effort",
-        thinking: Thinking::Effort { default: true },
-        efforts: &["none", "minimal", "low", "medium", "high"],
-        rules: &[Rule::ThoughtSignatures, Rule::GeminiSchema, ALL_CHOICES],
-        errors: ErrorFormat::Gemini,
-        style: &[Quirk::NoCallIndex, Quirk::WholeCalls, Quirk::UsageInLastChunk],
-        ..CHAT
-    },
-    StrictProfile {
-        name: "gemini",
         model: "gemini-3.7-pro",
-        only_fields: "model messages max_tokens max_completion_tokens stream stream_options tools tool_choice \
-            parallel_tool_calls stop temperature top_p response_format n reasoning_effort",
         thinking: Thinking::Always,
         efforts: &["low", "medium", "high"],
-        rules: &[Rule::ThoughtSignatures, Rule::GeminiSchema, ALL_CHOICES],
-        errors: ErrorFormat::Gemini,
-        style: &[Quirk::NoCallIndex, Quirk::WholeCalls, Quirk::UsageInLastChunk],
-        ..CHAT
+        ..GEMINI
     },
+    GROQ_HOST,
     StrictProfile {
-        name: "groq",
-        model: "openai/gpt-oss-120b",
-        schema: Some(Schema::GroqRequest),
-        only_fields: GROQ,
-        more_fields: &["stream_options"],
-        thinking: Thinking::Always,
-        efforts: &["low", "medium", "high"],
-        reasoning: ReasoningField::Reasoning,
-        back: Back::Wanted,
-        rules: &[Rule::StopsAtMost(4), Rule::NoPenalties, ALL_CHOICES],
-        style: &[Quirk::WholeCalls, Quirk::XGroq],
-        ..CHAT
-    },
-    StrictProfile {
-        name: "groq",
         model: "qwen/qwen3-32b",
-        schema: Some(Schema::GroqRequest),
-        only_fields: GROQ,
-        more_fields: &["stream_options"],
         thinking: Thinking::Effort { default: true },
         efforts: &["none", "default"],
-        reasoning: ReasoningField::Reasoning,
-        back: Back::Wanted,
-        rules: &[Rule::StopsAtMost(4), Rule::NoPenalties, ALL_CHOICES],
-        style: &[Quirk::WholeCalls, Quirk::XGroq],
-        ..CHAT
+        ..GROQ_HOST
     },
     StrictProfile {
         name: "cerebras",
@@ -335,6 +226,30 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         ..CHAT
     },
     StrictProfile {
+        name: "sglang",
+        model: "Qwen/Qwen3-8B",
+        schema: None,
+        only_fields: "",
+        thinking: Thinking::Effort { default: true },
+        efforts: &["none", "low", "medium", "high"],
+        reasoning: ReasoningField::ReasoningContent,
+        back: Back::Wanted,
+        rules: &[ALL_CHOICES],
+        ..CHAT
+    },
+    StrictProfile {
+        name: "snowflake",
+        model: "claude-sonnet-4-5",
+        only_fields: "model messages max_completion_tokens stream stream_options tools tool_choice \
+            parallel_tool_calls stop temperature top_p response_format reasoning",
+        more_fields: &["reasoning"],
+        thinking: Thinking::Reasoning { default: false },
+        reasoning: ReasoningField::ReasoningDetails,
+        back: Back::Wanted,
+        rules: &[ALL_CHOICES],
+        ..CHAT
+    },
+    StrictProfile {
         name: "llamacpp",
         model: "qwen3-8b",
         schema: None,
@@ -390,6 +305,12 @@ pub const STRICT_HOSTS: &[StrictProfile] = &[
         name: "bedrock",
         model: "anthropic.claude-sonnet-4-5-20250929-v1:0",
         rules: &[Rule::NoStrictNoUrls, Rule::AssistantNotFirst, Rule::ShortToolNames],
+        ..CLAUDE
+    },
+    StrictProfile {
+        name: "vertex",
+        model: "claude-sonnet-4-5@20250929",
+        rules: &[Rule::NoStrictNoUrls],
         ..CLAUDE
     },
     StrictProfile { name: "foundry", model: "claude-opus-4-8", ..CLAUDE },

@@ -5,6 +5,7 @@
 //! the oracle for it. A request passes two layers: the vendor's types ([`Schema`]) and the [`Rule`]s of the host. A
 //! [`StrictHost`] remembers what it issued (signatures, thoughts), so that it notices what does not come back.
 
+mod bases;
 mod chat_messages;
 mod chat_reply;
 mod chat_rules;

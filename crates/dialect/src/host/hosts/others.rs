@@ -93,8 +93,7 @@ pub(super) const OTHERS: &[Host] = &[
         name: "sglang",
         chat: Facts {
             refused: Some(Set::<Param>::of(&[])),
-            reasoning_switch: Some(ReasoningSwitch::Effort),
-            ..Facts::NONE
+            ..reasoner(Reasons::ByDefault, &[Effort::None, Low, Medium, High])
         },
         ..NO_HOST
     },
