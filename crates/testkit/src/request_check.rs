@@ -37,6 +37,8 @@ fn remove_extensions(schema: Schema, body: &mut Value) {
     let messages = fields.get_mut("messages").and_then(Value::as_array_mut);
     for message in messages.into_iter().flatten().filter_map(Value::as_object_mut) {
         message.remove("reasoning_content");
+        // The SDK writes absent members of its objects as `null`, and OpenAI takes them.
+        message.retain(|_, value| !value.is_null());
         message.remove("annotations");
         message.remove("parsed");
         let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut);
