@@ -261,11 +261,14 @@ impl ChatWriter {
         if let Some(details) = end.seal.as_ref().and_then(reasoning_details::of_seal) {
             self.chunks.delta(&format!("{{\"{REASONING_DETAILS}\":{details}}}"), out);
         } else if let (Some(seal), OpenBlock::Reasoning(text)) = (&end.seal, &self.open)
-            && text.len() <= MAX_SEALED_BYTES
             && let Some(detail) = reasoning_details::foreign(seal, text, self.foreign_seals)
         {
-            self.foreign_seals += 1;
-            self.chunks.delta(&format!("{{\"{REASONING_DETAILS}\":[{detail}]}}"), out);
+            if text.len() > MAX_SEALED_BYTES {
+                self.losses.add("message.reasoning.seal", "the reasoning is too long to be returned");
+            } else {
+                self.foreign_seals += 1;
+                self.chunks.delta(&format!("{{\"{REASONING_DETAILS}\":[{detail}]}}"), out);
+            }
         }
         let (mut fields, notes) = end.extras.write_noted(ID, "message", &mut self.losses);
         self.write_notes(notes, out);
