@@ -12,6 +12,7 @@
 //!
 //! This crate does no I/O, starts no tasks and reads no clock.
 
+pub mod approval;
 pub mod error;
 pub mod estimate;
 pub mod event;

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::{MAX_RECORD_BYTES, MAX_RESPONSE_BYTES, ResponseId, SessionId};
+use crate::{
+    MAX_QUESTION_BYTES, MAX_RECORD_BYTES, MAX_RESPONSE_BYTES, MAX_STORED_RULES, ResponseId, SessionId,
+};
 
 /// The error of the database driver, without its type, which stays inside this crate.
 type Cause = Box<dyn StdError + Send + Sync>;
@@ -36,6 +38,15 @@ pub enum StoreError {
         /// The length of its steps and reply.
         bytes: usize,
     },
+    /// A question too large to store. Nothing was stored.
+    #[error("storing a question: it has {bytes} bytes, the limit is {MAX_QUESTION_BYTES}")]
+    QuestionTooLarge {
+        /// Its length as JSON.
+        bytes: usize,
+    },
+    /// Too many rules are in force. Nothing was stored.
+    #[error("storing a rule: {MAX_STORED_RULES} rules are in force already; revoke some first")]
+    TooManyRules,
     /// The database file or its folder cannot be created or opened.
     #[error(
         "opening the store: cannot create or open {}; check that the folder exists and is writable",

@@ -14,8 +14,10 @@ pub mod conformance;
 mod error;
 mod housekeeping;
 mod memory;
+mod question;
 mod record;
 mod response;
+mod rule;
 mod sqlite;
 mod store;
 mod time;
@@ -26,6 +28,7 @@ mod usage_log;
 pub use error::StoreError;
 pub use housekeeping::{PruneCounts, prune_expired};
 pub use memory::MemoryStore;
+pub use question::{MAX_QUESTION_BYTES, MAX_QUESTIONS_PER_PAGE, QuestionStore, Resolved, StoredQuestion};
 pub use record::{
     AgentTurnRecord, MAX_RECORD_BYTES, MAX_SESSION_ID_BYTES, RECORD_LIFETIME, RecordStore, SessionId,
     SessionIdError,
@@ -34,6 +37,7 @@ pub use response::{
     CallerScope, Deletion, ItemId, MAX_RESPONSE_BYTES, RESPONSE_LIFETIME, ResponseId, ResponseStore,
     StoredItem, StoredResponse,
 };
+pub use rule::{MAX_STORED_RULES, RuleScope, RuleStore, StoredRule};
 pub use sqlite::SqliteStore;
 pub use store::{Store, open};
 pub use time::UnixMillis;

@@ -1,5 +1,6 @@
 //! A store in plain memory, for tests and for `store = "memory"`. Bounded: the oldest entries are evicted.
 
+mod questions;
 mod records;
 mod responses;
 
@@ -10,6 +11,7 @@ use parking_lot::Mutex;
 use toolgate_model::PrefixHash;
 use uuid::Uuid;
 
+use self::questions::ApprovalTables;
 use self::records::RecordTable;
 use self::responses::ResponseTable;
 use crate::record::too_large;
@@ -31,6 +33,7 @@ pub struct MemoryStore {
     responses: Mutex<ResponseTable>,
     usage: Mutex<UsageTable>,
     records: Mutex<RecordTable>,
+    approvals: ApprovalTables,
 }
 
 impl MemoryStore {

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_dialect::claude_stream_json::{AgentLine, PermissionRequest};
 use toolgate_model::TurnError;
+use toolgate_model::approval::{Decision, ToolUse};
 
-use super::approval::{ApprovalRequest, Decision};
 use super::config::AgentConfig;
-use super::core::Core;
+use super::core::{Core, LastTurn};
 use super::cost::CostMeter;
 use super::errors;
 use super::launch::{self, Launch};
@@ -215,16 +215,33 @@ impl Actor {
     }
 
     fn decide(&self, core: &Core, request: &PermissionRequest) -> BoxFuture<'static, Decision> {
-        let (turn, session) = core.turn_and_session();
-        let request = ApprovalRequest {
-            turn,
+        let LastTurn { turn, session, caller } = core.last_turn().clone();
+        let PermissionRequest {
+            tool,
+            input,
+            call,
+            sub_agent,
+            title,
+            description,
+            reason,
+            blocked_path,
+            suggestions,
+        } = request.clone();
+        self.pool.decider().decide(ToolUse {
+            agent: self.pool.config().name.to_string(),
+            caller: caller.to_string(),
             session,
-            tool: request.tool.clone(),
-            input: request.input.clone(),
-            suggestions: request.suggestions.clone(),
-            reason: request.reason.clone(),
-        };
-        self.pool.decider().decide(request)
+            turn: Some(turn.to_string()),
+            call,
+            sub_agent,
+            tool,
+            input,
+            title,
+            description,
+            reason,
+            blocked_path,
+            suggestions,
+        })
     }
 }
 

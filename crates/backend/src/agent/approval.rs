@@ -1,50 +1,12 @@
-//! Whether an agent may use a built-in tool: one request, one decision by the gateway's [`Decider`].
+//! Whether an agent may use a built-in tool: one tool use, one decision by the gateway's [`Decider`].
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
-use uuid::Uuid;
+use toolgate_model::approval::{Decision, ToolUse};
 
-/// A request of an agent to use a built-in tool.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ApprovalRequest {
-    /// The turn the call belongs to.
-    pub turn: Uuid,
-    /// The session the turn belongs to.
-    pub session: String,
-    /// The tool's name.
-    pub tool: String,
-    /// The call's input.
-    pub input: Value,
-    /// Permission rule changes that the program proposes.
-    pub suggestions: Vec<Value>,
-    /// The program's reason for asking.
-    pub reason: Option<String>,
-}
-
-/// The answer to an [`ApprovalRequest`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum Decision {
-    /// The tool may run.
-    Allow {
-        /// Replaces the call's input.
-        input: Option<Value>,
-        /// Permission rule changes for the rest of the session. Only explicitly chosen ones, never a copy of the
-        /// suggestions.
-        updates: Vec<Value>,
-    },
-    /// The tool may not run.
-    Deny {
-        /// The reason, shown to the model.
-        message: String,
-        /// True if the denial also ends the turn.
-        interrupt: bool,
-    },
-}
-
-/// Decides on approval requests. It must always decide: treat a request that nobody answers in time as denied.
+/// Decides about tool uses. It must always decide: treat a question that nobody answers in time as denied.
 pub trait Decider: Send + Sync {
-    /// Decides on one request. Dropping the future withdraws the request.
-    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision>;
+    /// Decides about one tool use. Dropping the future withdraws the question.
+    fn decide(&self, tool_use: ToolUse) -> BoxFuture<'static, Decision>;
 }
 
 /// Denies everything. For gateways where nobody can be asked.
@@ -52,8 +14,10 @@ pub trait Decider: Send + Sync {
 pub struct DenyAll;
 
 impl Decider for DenyAll {
-    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
-        let message = format!("Permission denied: no rule allows {}, and nobody can be asked.", request.tool);
-        Box::pin(std::future::ready(Decision::Deny { message, interrupt: false }))
+    fn decide(&self, tool_use: ToolUse) -> BoxFuture<'static, Decision> {
+        let tool = tool_use.tool;
+        let denied =
+            Decision::deny(format!("Permission denied: no rule allows {tool}, and nobody can be asked."));
+        Box::pin(std::future::ready(denied))
     }
 }

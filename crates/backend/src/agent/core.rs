@@ -37,13 +37,20 @@ pub(super) struct Core {
     last_message: Option<Value>,
     prompt: Prompt,
     turn: Option<ActiveTurn>,
-    /// The id and session of the last turn.
-    turn_and_session: (Uuid, String),
+    last_turn: LastTurn,
     handoff: Handoff,
     cost_meter: CostMeter,
     /// The turn that waits for its client while built-in tools may still run.
     held: Option<(TurnSteps, CallerRecord)>,
     lines: Vec<String>,
+}
+
+/// Whose turn it is. An approval request may come after the client has got its reply.
+#[derive(Clone, Default)]
+pub(super) struct LastTurn {
+    pub(super) turn: Uuid,
+    pub(super) session: String,
+    pub(super) caller: Arc<str>,
 }
 
 /// The progress of the open turn's prompt.
@@ -96,7 +103,8 @@ impl Core {
         }
         self.held = None;
         let steps = TurnSteps::after(record_inputs.earlier_steps.clone());
-        self.turn_and_session = (turn, transcript.session.clone());
+        let (session, caller) = (transcript.session.clone(), Arc::clone(&record_inputs.caller));
+        self.last_turn = LastTurn { turn, session, caller };
         self.turn = Some(ActiveTurn {
             transcript,
             reply,
@@ -154,9 +162,9 @@ impl Core {
         self.turn.as_ref().map(|turn| &turn.reply_sender)
     }
 
-    /// The last turn and its session. An approval request may come after the client has got its reply.
-    pub(super) fn turn_and_session(&self) -> (Uuid, String) {
-        self.turn_and_session.clone()
+    /// The turn that approval requests belong to.
+    pub(super) fn last_turn(&self) -> &LastTurn {
+        &self.last_turn
     }
 
     /// The built-in calls that are pending while the process waits for the client.

@@ -56,7 +56,7 @@ use self::config::{AgentConfig, AgentName};
 use self::pool::{ProcessPool, SharedContext};
 use crate::turn::{Answer, Backend, Turn};
 
-pub use self::approval::{ApprovalRequest, Decider, Decision, DenyAll};
+pub use self::approval::{Decider, DenyAll};
 pub use self::launch::GatewayAccess;
 pub use self::records::{AgentRecord, AgentRecordStore, NoRecords};
 pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, exec_supervised, supervise};

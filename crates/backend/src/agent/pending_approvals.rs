@@ -5,12 +5,10 @@ use std::collections::HashMap;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_dialect::claude_stream_json::write::{self, AfterDenial};
 use toolgate_dialect::claude_stream_json::{PermissionRequest, RequestId};
-
-use super::approval::Decision;
+use toolgate_model::approval::{Decision, PermissionUpdate, UpdateDestination};
 
 /// The approval requests that wait for a decision.
 #[derive(Default)]
@@ -67,20 +65,36 @@ impl PendingApprovals {
 fn answer(id: &RequestId, request: &PermissionRequest, decision: Decision) -> String {
     match decision {
         Decision::Allow { input, updates } => {
-            let updates: Vec<Value> = updates.into_iter().map(write::session_scoped).collect();
+            let updates: Vec<_> = updates.into_iter().map(session_scoped).collect();
             write::allow(id, input.as_ref().unwrap_or(&request.input), &updates, request.call.as_deref())
         }
         Decision::Deny { message, interrupt } => {
             let then = if interrupt { AfterDenial::EndTurn } else { AfterDenial::Continue };
             write::deny(id, &message, then)
         }
+        // The protocol has no other way to give a result without running the tool.
+        Decision::Answer { text } => write::deny(id, &text, AfterDenial::Continue),
     }
+}
+
+/// Limits a permission update to this session: the program would write other destinations to settings files.
+fn session_scoped(mut update: PermissionUpdate) -> PermissionUpdate {
+    let destination = match &mut update {
+        PermissionUpdate::AddRules(change)
+        | PermissionUpdate::ReplaceRules(change)
+        | PermissionUpdate::RemoveRules(change) => &mut change.destination,
+        PermissionUpdate::SetMode { destination, .. }
+        | PermissionUpdate::AddDirectories { destination, .. }
+        | PermissionUpdate::RemoveDirectories { destination, .. } => destination,
+    };
+    *destination = UpdateDestination::Session;
+    update
 }
 
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use tokio::sync::oneshot;
 
     use super::*;
@@ -91,8 +105,8 @@ mod tests {
             tool: "Bash".to_owned(),
             input: json!({ "command": "touch x" }),
             call: Some("toolu_1".to_owned()),
-            suggestions: vec![open_all],
-            reason: None,
+            suggestions: vec![serde_json::from_value(open_all).expect("an update")],
+            ..PermissionRequest::default()
         }
     }
 
@@ -115,7 +129,8 @@ mod tests {
         for destination in ["userSettings", "projectSettings", "localSettings", "session"] {
             let rules = json!([{ "toolName": "Bash", "ruleContent": "touch:*" }]);
             let update = |destination| json!({ "type": "addRules", "rules": rules, "behavior": "allow", "destination": destination });
-            let answer = answer_json(Decision::Allow { input: None, updates: vec![update(destination)] });
+            let chosen = serde_json::from_value(update(destination)).expect("an update");
+            let answer = answer_json(Decision::Allow { input: None, updates: vec![chosen] });
             assert_eq!(answer["updatedPermissions"], json!([update("session")]));
         }
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolgate_model::approval::PermissionUpdate;
 
 /// One line from the program.
 #[derive(Clone, Debug)]
@@ -97,7 +98,7 @@ pub enum ControlRequest {
 }
 
 /// Asks for permission to use a tool.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PermissionRequest {
     /// The tool's name.
     pub tool: String,
@@ -105,10 +106,18 @@ pub struct PermissionRequest {
     pub input: Value,
     /// The id of the waiting call.
     pub call: Option<String>,
-    /// Permission rule changes that the program proposes. Never echo them: one of them may allow everything.
-    pub suggestions: Vec<Value>,
+    /// The sub-agent that makes the call.
+    pub sub_agent: Option<String>,
+    /// A sentence about the call, in newer versions.
+    pub title: Option<String>,
+    /// What the call is for.
+    pub description: Option<String>,
     /// The program's reason for asking.
     pub reason: Option<String>,
+    /// The path outside the program's folders that made it ask.
+    pub blocked_path: Option<String>,
+    /// Permission updates that the program proposes. Never echo them: one of them may allow everything.
+    pub suggestions: Vec<PermissionUpdate>,
 }
 
 /// How a turn ended.
@@ -226,10 +235,13 @@ struct ControlRequestIn<'a> {
     #[serde(default)]
     input: Value,
     tool_use_id: Option<String>,
+    agent_id: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    decision_reason: Option<Value>,
+    blocked_path: Option<String>,
     #[serde(default)]
     permission_suggestions: Option<Vec<Value>>,
-    decision_reason: Option<Value>,
-    description: Option<String>,
 }
 
 fn read_control_request(request: &RawValue) -> Result<ControlRequest, serde_json::Error> {
@@ -240,17 +252,23 @@ fn read_control_request(request: &RawValue) -> Result<ControlRequest, serde_json
             tool: request.tool_name,
             input: request.input,
             call: request.tool_use_id,
-            suggestions: request.permission_suggestions.unwrap_or_default(),
-            reason: request
-                .decision_reason
-                .and_then(|reason| reason.as_str().map(str::to_owned))
-                .or(request.description),
+            sub_agent: request.agent_id,
+            title: request.title,
+            description: request.description,
+            reason: request.decision_reason.and_then(|reason| reason.as_str().map(str::to_owned)),
+            blocked_path: request.blocked_path,
+            suggestions: read_suggestions(request.permission_suggestions.unwrap_or_default()),
         }),
         "elicitation" => ControlRequest::Elicitation,
         "hook_callback" => ControlRequest::Hook,
         "request_user_dialog" => ControlRequest::Dialog,
         other => ControlRequest::Unknown(other.to_owned()),
     })
+}
+
+/// Updates of an unknown type are left out: nobody could judge them.
+fn read_suggestions(suggestions: Vec<Value>) -> Vec<PermissionUpdate> {
+    suggestions.into_iter().filter_map(|update| serde_json::from_value(update).ok()).collect()
 }
 
 fn read_response(response: &RawValue) -> Result<AgentLine<'static>, serde_json::Error> {

@@ -359,6 +359,4 @@ fn every_line_is_one_complete_json_object() {
     assert_eq!(serde_json::from_str::<Value>(&quiet).unwrap()["shouldQuery"], false);
     let said: Value = serde_json::from_str(&write::assistant("a-b", "m", &json!([]))).unwrap();
     assert_eq!(said["message"]["id"], "msg_ab");
-    let moved = write::session_scoped(json!({ "type": "setMode", "destination": "userSettings" }));
-    assert_eq!(moved["destination"], "session");
 }

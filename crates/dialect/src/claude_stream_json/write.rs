@@ -2,6 +2,7 @@
 //! exit, so all lines are built here.
 
 use serde_json::{Value, json};
+use toolgate_model::approval::PermissionUpdate;
 
 use super::line::RequestId;
 use super::{PREFIX, SERVER};
@@ -127,7 +128,7 @@ pub fn refuse(id: &RequestId, why: &str) -> String {
 }
 
 /// Allows a tool to run. The input is always included: without it, some versions run the tool with empty input.
-pub fn allow(id: &RequestId, input: &Value, updates: &[Value], call: Option<&str>) -> String {
+pub fn allow(id: &RequestId, input: &Value, updates: &[PermissionUpdate], call: Option<&str>) -> String {
     let mut response = json!({ "behavior": "allow", "updatedInput": input, "updatedPermissions": updates });
     if let Some(call) = call {
         response["toolUseID"] = json!(call);
@@ -147,14 +148,6 @@ pub enum AfterDenial {
     Continue,
     /// The turn ends.
     EndTurn,
-}
-
-/// Limits a permission update to this session: the program would write other destinations to settings files.
-pub fn session_scoped(mut update: Value) -> Value {
-    if let Some(update) = update.as_object_mut() {
-        update.insert("destination".to_owned(), json!("session"));
-    }
-    update
 }
 
 fn control(id: &RequestId, request: &Value) -> String {

@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use toolgate_backend::{ApprovalRequest, Decider, Decision};
+use toolgate_backend::Decider;
+use toolgate_model::approval::{Decision, ToolUse};
 
 use path::Path;
 pub use rule::{Rule, RuleAction, RuleError};
@@ -69,14 +70,14 @@ impl Approvals {
     }
 
     /// Waits for an answer, and denies the request when the timeout expires (C4).
-    async fn wait(self, request: ApprovalRequest, why: String) -> Decision {
+    async fn wait(self, request: ToolUse, why: String) -> Decision {
         let Some(_slot) = WaitingSlot::take(&self.waiting) else {
             tracing::warn!(
                 tool = request.tool,
                 session = request.session,
                 "denied a tool use: too many requests are waiting"
             );
-            return deny(format!(
+            return Decision::deny(format!(
                 "Permission denied: {why}, and {MAX_WAITING} other requests are already waiting for a person. Try again later."
             ));
         };
@@ -89,7 +90,7 @@ impl Approvals {
             why,
             "denied a tool use: nobody answered in time"
         );
-        deny(format!(
+        Decision::deny(format!(
             "Permission denied: {why}, and nobody answered within {timeout:?}. Do not retry it in another form. Continue \
              without it, or explain what you need it for."
         ))
@@ -97,17 +98,17 @@ impl Approvals {
 }
 
 impl Decider for Approvals {
-    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
+    fn decide(&self, request: ToolUse) -> BoxFuture<'static, Decision> {
         let ruling = self.config.rules.judge(&request.tool, &request.input, self.workdir.as_ref());
         let why = match ruling {
             Ruling::Decided(rule) => match rule.action {
                 RuleAction::Allow => {
                     tracing::info!(tool = request.tool, session = request.session, %rule, "allowed by a rule");
-                    return decided(Decision::Allow { input: None, updates: Vec::new() });
+                    return decided(Decision::ALLOW);
                 }
                 RuleAction::Deny => {
                     tracing::info!(tool = request.tool, session = request.session, %rule, "denied by a rule");
-                    return decided(deny(format!(
+                    return decided(Decision::deny(format!(
                         "Permission denied by the operator's rule `{rule}`. Do not retry it in another form."
                     )));
                 }
@@ -126,10 +127,6 @@ impl Decider for Approvals {
 
 fn decided(decision: Decision) -> BoxFuture<'static, Decision> {
     Box::pin(std::future::ready(decision))
-}
-
-fn deny(message: String) -> Decision {
-    Decision::Deny { message, interrupt: false }
 }
 
 /// A slot among the waiting requests, released when the request is answered or withdrawn.

@@ -1,7 +1,7 @@
 //! The errors of invalid rules, and how a request gets its decision.
 
 use serde_json::json;
-use uuid::Uuid;
+use toolgate_model::approval::{PermissionUpdate, UpdateDestination};
 
 use super::*;
 
@@ -65,15 +65,15 @@ fn approvals(rules: &[&str]) -> Approvals {
     Approvals::new(ApprovalConfig { timeout: Duration::from_mins(10), rules })
 }
 
-fn request(tool: &str, input: serde_json::Value) -> ApprovalRequest {
-    let suggestions = vec![json!({ "type": "setMode", "mode": "acceptEdits" })];
-    ApprovalRequest {
-        turn: Uuid::from_u128(1),
+fn request(tool: &str, input: serde_json::Value) -> ToolUse {
+    let accept_edits =
+        PermissionUpdate::SetMode { mode: "acceptEdits".to_owned(), destination: UpdateDestination::Session };
+    ToolUse {
         session: "s".to_owned(),
         tool: tool.to_owned(),
         input,
-        suggestions,
-        reason: None,
+        suggestions: vec![accept_edits],
+        ..ToolUse::default()
     }
 }
 
@@ -87,7 +87,7 @@ async fn a_rule_decides_at_once_and_echoes_no_suggestion() {
     let approvals = approvals(&["allow Bash(ls:*)", "deny Bash(rm:*)"]);
     let began = tokio::time::Instant::now();
     let allowed = approvals.decide(request("Bash", json!({ "command": "ls -l" }))).await;
-    assert_eq!(allowed, Decision::Allow { input: None, updates: Vec::new() });
+    assert_eq!(allowed, Decision::ALLOW);
     let denied = approvals.decide(request("Bash", json!({ "command": "ls; rm x" }))).await;
     assert_eq!(
         message(denied),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_backend::config::Builtins;
+use toolgate_model::approval::PermissionUpdate;
 
 use crate::approver::Approver;
 use crate::client::{Api, Client, Delivery};
@@ -171,9 +172,12 @@ async fn a_rule_for_the_session_prevents_further_requests_and_changes_no_file() 
             if number == 0 {
                 let (_, ()) = tokio::join!(asked, async {
                     let asked = approver.next_request().await;
-                    let rules =
-                        asked.request.suggestions.iter().filter(|update| update["type"] == "addRules");
-                    let rules: Vec<Value> = rules.cloned().collect();
+                    let rules = asked
+                        .request
+                        .suggestions
+                        .iter()
+                        .filter(|update| matches!(update, PermissionUpdate::AddRules(_)));
+                    let rules: Vec<PermissionUpdate> = rules.cloned().collect();
                     assert!(!rules.is_empty(), "{:?}", asked.request.suggestions);
                     settings = settings_files(&harness);
                     asked.allow(rules);

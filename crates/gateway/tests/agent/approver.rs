@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
-use toolgate_backend::{ApprovalRequest, Decider, Decision};
+use toolgate_backend::Decider;
+use toolgate_model::approval::{Decision, PermissionUpdate, ToolUse};
 
 /// The longest a test waits for a request, on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
@@ -19,7 +19,7 @@ pub(crate) struct Approver(mpsc::Receiver<PendingRequest>);
 
 /// A request that waits for its answer.
 pub(crate) struct PendingRequest {
-    pub(crate) request: ApprovalRequest,
+    pub(crate) request: ToolUse,
     answer: oneshot::Sender<Decision>,
 }
 
@@ -44,7 +44,7 @@ impl Approver {
 
 impl PendingRequest {
     /// Allows the call, with these permission updates.
-    pub(crate) fn allow(self, updates: Vec<Value>) {
+    pub(crate) fn allow(self, updates: Vec<PermissionUpdate>) {
         assert!(self.answer.send(Decision::Allow { input: None, updates }).is_ok(), "the request is open");
     }
 
@@ -62,7 +62,7 @@ impl PendingRequest {
     /// Waits until the request is withdrawn, then answers it anyway, like a late click.
     pub(crate) async fn expect_withdrawn(mut self) {
         tokio::time::timeout(TIMEOUT, self.until_withdrawn()).await.expect("the request is withdrawn");
-        let late = self.answer.send(Decision::Allow { input: None, updates: Vec::new() });
+        let late = self.answer.send(Decision::ALLOW);
         assert!(late.is_err(), "a late answer has no effect");
     }
 }
@@ -70,10 +70,10 @@ impl PendingRequest {
 struct ApproverDecider(mpsc::Sender<PendingRequest>);
 
 impl Decider for ApproverDecider {
-    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
+    fn decide(&self, request: ToolUse) -> BoxFuture<'static, Decision> {
         let (answer, decision) = oneshot::channel();
         assert!(self.0.try_send(PendingRequest { request, answer }).is_ok(), "the test receives requests");
-        let unanswered = Decision::Deny { message: "The test did not answer.".to_owned(), interrupt: false };
+        let unanswered = Decision::deny("The test did not answer.");
         Box::pin(async move { decision.await.unwrap_or(unanswered) })
     }
 }
