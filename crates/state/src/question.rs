@@ -11,7 +11,7 @@ pub const MAX_QUESTION_BYTES: usize = 4 * 1024 * 1024;
 /// The most questions one call returns.
 pub const MAX_QUESTIONS_PER_PAGE: usize = 500;
 
-/// Stores questions. The store is the truth: whoever resolves a question here first has decided it.
+/// Stores questions. The store is the truth: the first resolution counts, wherever it comes from.
 pub trait QuestionStore: Send + Sync {
     /// Stores a question without a resolution. A question over [`MAX_QUESTION_BYTES`] is refused.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<(), StoreError>>;

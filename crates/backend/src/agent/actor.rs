@@ -13,7 +13,7 @@ use toolgate_model::TurnError;
 use toolgate_model::approval::{Decision, ToolUse};
 
 use super::config::AgentConfig;
-use super::core::{Core, LastTurn};
+use super::core::Core;
 use super::cost::CostMeter;
 use super::errors;
 use super::launch::{self, Launch};
@@ -23,7 +23,7 @@ use super::pool::ProcessPool;
 use super::process::{PipeEvent, Process};
 use super::process_table::{ProcessActivity, ProcessId};
 use super::record_queue::RecordQueue;
-use super::turn_job::{CoreEvent, TurnJob};
+use super::turn_job::{CoreEvent, LastTurn, TurnJob};
 use super::turn_steps::PendingBuiltins;
 
 /// What the pool can tell an actor to do.

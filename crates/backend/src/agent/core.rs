@@ -22,7 +22,9 @@ use super::opening::Handshake;
 use super::records::{self, AgentRecord};
 use super::reply_channel::ReplySender;
 use super::transcript::SessionTranscript;
-use super::turn_job::{Beginning, CallerRecord, CoreEvent, RecordInputs, Settled, TurnJob, TurnWork};
+use super::turn_job::{
+    Beginning, CallerRecord, CoreEvent, LastTurn, RecordInputs, Settled, TurnJob, TurnWork,
+};
 use super::turn_steps::{BuiltinUse, PendingBuiltins, TurnSteps};
 use crate::turn::Batch;
 
@@ -43,14 +45,6 @@ pub(super) struct Core {
     /// The turn that waits for its client while built-in tools may still run.
     held: Option<(TurnSteps, CallerRecord)>,
     lines: Vec<String>,
-}
-
-/// Whose turn it is. An approval request may come after the client has got its reply.
-#[derive(Clone, Default)]
-pub(super) struct LastTurn {
-    pub(super) turn: Uuid,
-    pub(super) session: String,
-    pub(super) caller: Arc<str>,
 }
 
 /// The progress of the open turn's prompt.

@@ -28,6 +28,14 @@ pub(super) struct TurnJob {
     pub(super) reply_sender: ReplySender,
 }
 
+/// Whose turn it is. An approval request may come after the client has got its reply.
+#[derive(Clone, Default)]
+pub(super) struct LastTurn {
+    pub(super) turn: Uuid,
+    pub(super) session: String,
+    pub(super) caller: Arc<str>,
+}
+
 /// What a turn's record contains beside the reply.
 pub(super) struct RecordInputs {
     pub(super) caller: Arc<str>,
