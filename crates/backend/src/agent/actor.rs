@@ -215,7 +215,7 @@ impl Actor {
     }
 
     fn decide(&self, core: &Core, request: &PermissionRequest) -> BoxFuture<'static, Decision> {
-        let LastTurn { turn, session, caller } = core.last_turn().clone();
+        let LastTurn { turn, session, caller } = core.last_turn.clone();
         let PermissionRequest {
             tool,
             input,

@@ -39,7 +39,8 @@ pub(super) struct Core {
     last_message: Option<Value>,
     prompt: Prompt,
     turn: Option<ActiveTurn>,
-    last_turn: LastTurn,
+    /// The turn that approval requests belong to.
+    pub(super) last_turn: LastTurn,
     handoff: Handoff,
     cost_meter: CostMeter,
     /// The turn that waits for its client while built-in tools may still run.
@@ -154,11 +155,6 @@ impl Core {
     /// The reply channel of the open turn.
     pub(super) fn reply_sender(&self) -> Option<&ReplySender> {
         self.turn.as_ref().map(|turn| &turn.reply_sender)
-    }
-
-    /// The turn that approval requests belong to.
-    pub(super) fn last_turn(&self) -> &LastTurn {
-        &self.last_turn
     }
 
     /// The built-in calls that are pending while the process waits for the client.
