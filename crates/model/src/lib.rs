@@ -24,6 +24,7 @@ pub mod lineage;
 pub mod loss;
 pub mod message;
 pub mod notes;
+pub mod observed;
 pub mod pairing;
 pub mod references;
 pub mod reply;

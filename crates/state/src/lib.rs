@@ -9,6 +9,7 @@
 //! No SQL and no database type leaves this crate. It reads neither the clock nor the environment: times and paths are
 //! arguments.
 
+mod bus;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod error;
@@ -25,6 +26,10 @@ mod url;
 mod usage;
 mod usage_log;
 
+pub use bus::{
+    Bus, BusSnapshot, COALESCE_WINDOW, Joined, MAX_BUS_BYTES, MAX_BUS_EVENTS, MAX_DELTA_BYTES, MAX_SESSIONS,
+    MAX_SUBSCRIBERS, SessionRow, Subscription, TooManySubscribers,
+};
 pub use error::StoreError;
 pub use housekeeping::{PruneCounts, prune_expired};
 pub use memory::MemoryStore;
