@@ -11,6 +11,7 @@
 
 mod opening;
 mod position;
+mod question;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -22,11 +23,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::approval::QuestionId;
 use crate::ids::{CallId, ToolName};
 use crate::message::ToolOutcome;
 
 pub use opening::{MAX_OPENING_BYTES, MAX_TITLE_CHARS, opening_text, title};
 pub use position::{Epoch, EventPosition, InvalidPosition};
+pub use question::DecidedOutcome;
 pub use session::{BackendKind, ObservedSession, SessionState};
 pub use turn::{ObservedLoss, TurnEnd, TurnEndKind, TurnStart, UsageCounts, stop_reason};
 pub use watch::{ReplyWatcher, new_results};
@@ -151,27 +154,27 @@ pub enum Observation {
     /// Somebody is asked whether the call may run.
     Asked {
         /// The question.
-        question: String,
+        question: QuestionId,
         /// The call; absent if the program did not name it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
         /// The tool's name.
         tool: ToolName,
-        /// When the question expires, in milliseconds since 1970; absent if it never does.
+        /// When it is denied if nobody answers, in milliseconds since 1970; absent if it waits for ever.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        deadline_at: Option<i64>,
+        deadline: Option<i64>,
     },
     /// It was decided whether the call may run, by a person or by a rule.
     Decided {
         /// The question; absent if nobody was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        question: Option<String>,
+        question: Option<QuestionId>,
         /// The call; absent if the program did not name it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
         /// The decision.
         outcome: DecidedOutcome,
-        /// Who decided: `rule: ALLOW RULE`, the name of an approver, `timeout`, `agent`.
+        /// Who or what decided: `console`, `api`, `terminal`, `rule: …`.
         by: String,
     },
     /// The tool runs.
@@ -263,20 +266,4 @@ impl From<ToolOutcome> for CallOutcome {
             ToolOutcome::Error => Self::Error,
         }
     }
-}
-
-/// What was decided about a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DecidedOutcome {
-    /// It may run.
-    Allowed,
-    /// It may not run.
-    Denied,
-    /// A given text is the result, and no tool runs.
-    Answered,
-    /// Nobody answered in time, so it may not run.
-    TimedOut,
-    /// The agent no longer wants to know.
-    Withdrawn,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::approval::{Decision, Outcome, Question, QuestionId, Resolution, ToolUse};
 use crate::message::{Message, Part, UserMessage};
 use crate::{Extras, Losses, Usage};
 
@@ -70,12 +71,12 @@ fn every_type_has_its_documented_json() {
     check(Observation::InputComplete { call: call() }, &json!({ "call": "toolu_1" }));
     check(
         Observation::Asked {
-            question: "q1".to_owned(),
+            question: "q1".into(),
             call: Some(call()),
             tool: "Bash".into(),
-            deadline_at: Some(5),
+            deadline: Some(5),
         },
-        &json!({ "question": "q1", "call": "toolu_1", "tool": "Bash", "deadline_at": 5 }),
+        &json!({ "question": "q1", "call": "toolu_1", "tool": "Bash", "deadline": 5 }),
     );
     check(
         Observation::Decided {
@@ -198,4 +199,44 @@ fn the_opening_is_the_last_text_of_the_first_user_message() {
     assert_eq!(opening_text(&[]), "");
     let shared: Arc<str> = "x".into();
     assert_eq!(SessionName::new(shared).as_str(), "x");
+}
+
+#[test]
+fn a_question_and_its_resolution_become_events_about_their_call() {
+    let tool_use = ToolUse {
+        session: "s".to_owned(),
+        turn: Some(Uuid::from_u128(7).to_string()),
+        call: Some("toolu_1".to_owned()),
+        tool: "Bash".to_owned(),
+        ..ToolUse::default()
+    };
+    assert_eq!(Subject::of_tool_use(&tool_use), Subject::turn(SessionName::new("s"), Uuid::from_u128(7)));
+    let elsewhere = ToolUse { turn: None, ..tool_use.clone() };
+    assert_eq!(Subject::of_tool_use(&elsewhere), Subject::session(SessionName::new("s")));
+    let question = Question { id: "q".into(), tool_use, why: String::new(), asked_at: 1, deadline: Some(9) };
+    let (id, call) = (QuestionId::from("q"), Some(CallId::from("toolu_1")));
+    let asked = Observation::Asked {
+        question: id.clone(),
+        call: call.clone(),
+        tool: "Bash".into(),
+        deadline: Some(9),
+    };
+    assert_eq!(Observation::asked(&question), asked);
+    for (outcome, expect) in [
+        (Outcome::Decided(Decision::ALLOW), DecidedOutcome::Allowed),
+        (Outcome::Decided(Decision::deny("no")), DecidedOutcome::Denied),
+        (Outcome::Decided(Decision::Answer { text: "42".to_owned() }), DecidedOutcome::Answered),
+        (Outcome::TimedOut, DecidedOutcome::TimedOut),
+        (Outcome::Withdrawn, DecidedOutcome::Withdrawn),
+    ] {
+        let resolution = Resolution { outcome, by: "api".to_owned(), at: 2 };
+        let decided = Observation::decided(Some(&id), &question.tool_use, &resolution);
+        let expect = Observation::Decided {
+            question: Some(id.clone()),
+            call: call.clone(),
+            outcome: expect,
+            by: "api".to_owned(),
+        };
+        assert_eq!(decided, expect);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use toolgate_model::approval::QuestionId;
 use toolgate_model::observed::{
     Observation, ObservedSession, SessionName, SessionState, Subject, TurnEndKind, TurnId, UsageCounts,
 };
@@ -28,7 +29,7 @@ pub struct SessionRow {
     /// The turns that have not ended.
     pub open_turns: Vec<TurnId>,
     /// The ids of the questions that wait for a decision.
-    pub questions: Vec<String>,
+    pub questions: Vec<QuestionId>,
     /// The usage of its last turn.
     pub usage: Option<UsageCounts>,
 }

@@ -285,13 +285,13 @@ fn the_state_of_a_session_follows_its_events() {
         assert_eq!(bus.snapshot().sessions[0].description.state, expect);
     };
     let asked = |question: &str| Observation::Asked {
-        question: question.to_owned(),
+        question: question.into(),
         call: None,
         tool: "Bash".into(),
-        deadline_at: None,
+        deadline: None,
     };
     let decided = |question: &str| Observation::Decided {
-        question: Some(question.to_owned()),
+        question: Some(question.into()),
         call: None,
         outcome: toolgate_model::observed::DecidedOutcome::Denied,
         by: "local".to_owned(),
