@@ -34,6 +34,7 @@ pub(crate) async fn assemble(
         hosts: config.hosts.clone(),
         keys: config.keys.clone(),
         approvals: config.approvals.clone(),
+        record: config.record,
         limits: config.limits,
     };
     let parts = Parts {

@@ -79,7 +79,7 @@ async fn serve(
         let end = usage_worker.run().await;
         tracing::debug!(?end, "the usage worker ended");
     });
-    background.spawn(housekeeping::run(Arc::clone(&store)));
+    background.spawn(housekeeping::run(Arc::clone(&store), loaded.config.record.lifetime()));
 
     let shutdown = CancellationToken::new();
     let running = gateway.start(&listener, shutdown.clone()).context("starting the gateway")?;

@@ -1,7 +1,6 @@
 //! Saves the records of agent turns in the store.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use toolgate_backend::{AgentRecord, AgentRecordStore};
@@ -9,9 +8,7 @@ use toolgate_model::lineage::PrefixHash;
 use toolgate_state::{AgentTurnRecord, CallerScope, SessionId, Store, StoreError};
 
 use crate::clock::Clock;
-
-/// How long an identical request counts as a retry. After that it is a new request.
-const RETRY_WINDOW: Duration = Duration::from_mins(10);
+use crate::config::RETRY_WINDOW;
 
 /// Agent records in the store.
 pub(crate) struct StoredRecords {
@@ -25,7 +22,12 @@ impl AgentRecordStore for StoredRecords {
         Box::pin(async move {
             let AgentRecord { key, after, session, steps, reply } = record;
             let Ok(session) = SessionId::parse(&session) else { return };
-            let record = AgentTurnRecord { key, after, session, steps, reply, at };
+            // One run per request.
+            let mut run = [0; 16];
+            run.copy_from_slice(&key.as_bytes()[..16]);
+            let run = uuid::Uuid::from_bytes(run);
+            let record =
+                AgentTurnRecord { run, key, after, session, thread: None, steps, reply, at, delivered: None };
             if let Err(error) = store.put_record(&scope, record).await {
                 tracing::warn!(%error, "saving an agent's turn failed; a retry will run it again");
             }
@@ -55,7 +57,8 @@ impl AgentRecordStore for StoredRecords {
 }
 
 fn from_store(record: AgentTurnRecord) -> AgentRecord {
-    let AgentTurnRecord { key, after, session, steps, reply, at: _ } = record;
+    let AgentTurnRecord { run: _, key, after, session, thread: _, steps, reply, at: _, delivered: _ } =
+        record;
     AgentRecord { key, after, session: session.as_str().to_owned(), steps, reply }
 }
 

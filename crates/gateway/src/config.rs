@@ -21,6 +21,8 @@ pub struct GatewayConfig {
     pub keys: Vec<Key>,
     /// What agents may do with their own tools.
     pub approvals: ApprovalConfig,
+    /// What is kept of conversations.
+    pub record: RecordConfig,
     /// The bounds.
     pub limits: Limits,
 }
@@ -34,7 +36,47 @@ impl GatewayConfig {
             hosts: Vec::new(),
             keys: Vec::new(),
             approvals: ApprovalConfig::default(),
+            record: RecordConfig::default(),
             limits: Limits::default(),
+        }
+    }
+}
+
+/// What is kept of conversations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordConfig {
+    /// Which sessions.
+    pub sessions: RecordedSessions,
+    /// How long sessions and answered questions are kept after their last change.
+    pub keep: Duration,
+}
+
+/// Which sessions are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordedSessions {
+    /// Those of agents, whose hidden steps no client has.
+    Agents,
+    /// Those of every model.
+    All,
+    /// None: what retries need is deleted after [`RETRY_WINDOW`].
+    None,
+}
+
+/// How long an identical request may count as a retry.
+pub const RETRY_WINDOW: Duration = Duration::from_mins(10);
+
+impl Default for RecordConfig {
+    fn default() -> Self {
+        Self { sessions: RecordedSessions::Agents, keep: Duration::from_hours(30 * 24) }
+    }
+}
+
+impl RecordConfig {
+    /// How long something is kept after its last change.
+    pub fn lifetime(&self) -> Duration {
+        match self.sessions {
+            RecordedSessions::Agents | RecordedSessions::All => self.keep,
+            RecordedSessions::None => RETRY_WINDOW,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod records;
 mod responses;
+mod sessions;
 mod usage;
 
 use std::sync::Arc;
@@ -26,7 +27,8 @@ where
     Fresh: Future<Output = Result<Arc<dyn Store>, StoreError>>,
 {
     let stores: &[Case] = &[a_new_store_is_writable];
-    for case in stores.iter().chain(responses::CASES).chain(usage::CASES).chain(records::CASES) {
+    let cases = [stores, responses::CASES, usage::CASES, records::CASES, sessions::CASES];
+    for case in cases.into_iter().flatten() {
         let store = fresh().await?;
         case(&*store).await?;
         store.close().await;
@@ -79,12 +81,15 @@ const FIRST_REPLY: u64 = 1_000_000_000;
 /// If the session's name is not a session id.
 pub fn turn_record(number: u64, in_session: &str, at: i64) -> AgentTurnRecord {
     AgentTurnRecord {
+        run: Uuid::from_u128(number.into()),
         key: hash(number),
         after: Some(hash(FIRST_REPLY + number)),
         session: session(in_session),
+        thread: None,
         steps: json(&format!("[{number}]")),
         reply: Some(json("{}")),
         at: UnixMillis(at),
+        delivered: None,
     }
 }
 

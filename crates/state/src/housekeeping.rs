@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::{RECORD_LIFETIME, RESPONSE_LIFETIME, Store, StoreError, USAGE_LIFETIME, UnixMillis};
+use crate::{RESPONSE_LIFETIME, Store, StoreError, USAGE_LIFETIME, UnixMillis};
 
 /// How many entries one run deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -13,18 +13,22 @@ pub struct PruneCounts {
     pub responses: u64,
     /// Usage records.
     pub usage: u64,
-    /// Records of agent turns.
-    pub records: u64,
+    /// Turns of sessions.
+    pub turns: u64,
 }
 
-/// Deletes everything that has expired by `now`. A failure for one kind does not skip the others; the first error is
-/// returned.
-pub fn prune_expired(store: &dyn Store, now: UnixMillis) -> BoxFuture<'_, Result<PruneCounts, StoreError>> {
+/// Deletes everything that has expired by `now`; sessions expire `conversations` after their last change. A failure for
+/// one kind does not skip the others; the first error is returned.
+pub fn prune_expired(
+    store: &dyn Store,
+    now: UnixMillis,
+    conversations: Duration,
+) -> BoxFuture<'_, Result<PruneCounts, StoreError>> {
     Box::pin(async move {
         let responses = store.prune_responses(before(now, RESPONSE_LIFETIME)).await;
         let usage = store.prune_usage(before(now, USAGE_LIFETIME)).await;
-        let records = store.prune_records(before(now, RECORD_LIFETIME)).await;
-        Ok(PruneCounts { responses: responses?, usage: usage?, records: records? })
+        let turns = store.prune_records(before(now, conversations)).await;
+        Ok(PruneCounts { responses: responses?, usage: usage?, turns: turns? })
     })
 }
 
@@ -36,26 +40,27 @@ fn before(now: UnixMillis, lifetime: Duration) -> UnixMillis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CallerScope, MemoryStore, ResponseId, ResponseStore, StoredResponse};
+    use crate::conformance::{response, turn_record};
+    use crate::{CallerScope, MemoryStore, RecordStore, ResponseId, ResponseStore};
+
+    const DAY: Duration = Duration::from_hours(24);
 
     #[tokio::test]
     async fn only_expired_entries_are_deleted() {
         let store = MemoryStore::new();
         let scope = CallerScope::new("alice");
-        let lifetime = i64::try_from(RESPONSE_LIFETIME.as_millis()).expect("a number");
-        for (id, at) in [("old", 0), ("new", 2)] {
-            let response = StoredResponse {
-                id: ResponseId::new(id),
-                previous: None,
-                created_at: UnixMillis(at),
-                model: "m".to_owned(),
-                body: "{}".to_owned(),
-            };
-            store.put_response(&scope, response, &[]).await.expect("room");
+        let lifetime = i64::try_from(RESPONSE_LIFETIME.as_millis()).unwrap();
+        for (number, (id, at)) in [("old", 0), ("new", 2)].into_iter().enumerate() {
+            store.put_response(&scope, response(id, at), &[]).await.unwrap();
+            let turn = turn_record(number as u64, id, lifetime - 86_400_000 + at);
+            store.put_record(&scope, turn).await.unwrap();
         }
-        let pruned = prune_expired(&store, UnixMillis(lifetime + 1)).await.expect("memory never fails");
-        assert_eq!(pruned, PruneCounts { responses: 1, usage: 0, records: 0 });
-        assert!(store.response(&scope, &ResponseId::new("old")).await.expect("memory").is_none());
-        assert!(store.response(&scope, &ResponseId::new("new")).await.expect("memory").is_some());
+        let pruned = prune_expired(&store, UnixMillis(lifetime + 1), DAY).await.unwrap();
+        assert_eq!(pruned, PruneCounts { responses: 1, usage: 0, turns: 1 });
+        for (id, number, is_kept) in [("old", 0, false), ("new", 1, true)] {
+            let response = store.response(&scope, &ResponseId::new(id)).await.unwrap();
+            let turn = store.record_for_request(&scope, turn_record(number, id, 0).key).await.unwrap();
+            assert_eq!((response.is_some(), turn.is_some()), (is_kept, is_kept), "{id}");
+        }
     }
 }

@@ -19,6 +19,7 @@ mod question;
 mod record;
 mod response;
 mod rule;
+mod session;
 mod sqlite;
 mod store;
 mod time;
@@ -34,15 +35,16 @@ pub use error::StoreError;
 pub use housekeeping::{PruneCounts, prune_expired};
 pub use memory::MemoryStore;
 pub use question::{MAX_QUESTION_BYTES, MAX_QUESTIONS_PER_PAGE, QuestionStore, Resolved, StoredQuestion};
-pub use record::{
-    AgentTurnRecord, MAX_RECORD_BYTES, MAX_SESSION_ID_BYTES, RECORD_LIFETIME, RecordStore, SessionId,
-    SessionIdError,
-};
+pub use record::{AgentTurnRecord, MAX_RECORD_BYTES, RecordStore, ThreadPart};
 pub use response::{
     CallerScope, Deletion, ItemId, MAX_RESPONSE_BYTES, RESPONSE_LIFETIME, ResponseId, ResponseStore,
     StoredItem, StoredResponse,
 };
 pub use rule::{MAX_STORED_RULES, RuleScope, RuleStore, StoredRule};
+pub use session::{
+    Callers, CursorError, MAX_PAGE_ROWS, MAX_SESSION_ID_BYTES, SessionChange, SessionCursor, SessionId,
+    SessionIdError, SessionPage, SessionRecord, SessionState, SessionStore, TurnCursor, TurnPage,
+};
 pub use sqlite::SqliteStore;
 pub use store::{Store, open};
 pub use time::UnixMillis;

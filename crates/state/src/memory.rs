@@ -18,8 +18,10 @@ use crate::record::too_large;
 use crate::response::refuse_oversized;
 use crate::usage::{FIRST_FAILURE_STATUS, busiest_first};
 use crate::{
-    AgentTurnRecord, CallerScope, Deletion, ItemId, RecordStore, ResponseId, ResponseStore, SessionId, Store,
-    StoreError, StoredItem, StoredResponse, UnixMillis, UsageGroup, UsageRecord, UsageStore, UsageTotals,
+    AgentTurnRecord, CallerScope, Callers, Deletion, ItemId, Label, MAX_PAGE_ROWS, RecordStore, ResponseId,
+    ResponseStore, SessionChange, SessionCursor, SessionId, SessionPage, SessionRecord, SessionStore, Store,
+    StoreError, StoredItem, StoredResponse, TurnCursor, TurnPage, UnixMillis, UsageGroup, UsageRecord,
+    UsageStore, UsageTotals,
 };
 
 /// The most usage records: about 10 MiB.
@@ -122,14 +124,22 @@ impl RecordStore for MemoryStore {
         record: AgentTurnRecord,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let mut records = self.records.lock();
             if let Some(error) = too_large(&record) {
-                if record.is_complete() {
-                    records.remove_head(scope, &record.session);
-                }
                 return Err(error);
             }
-            records.put(scope, record);
+            self.records.lock().put(scope, record);
+            Ok(())
+        })
+    }
+
+    fn mark_delivered<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        run: Uuid,
+        at: UnixMillis,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.records.lock().mark_delivered(scope, run, at);
             Ok(())
         })
     }
@@ -150,16 +160,84 @@ impl RecordStore for MemoryStore {
         Box::pin(async move { Ok(self.records.lock().after_each(scope, replies)) })
     }
 
-    fn session_head<'a>(
+    fn turns_of_session<'a>(
         &'a self,
         scope: &'a CallerScope,
         session: &'a SessionId,
-    ) -> BoxFuture<'a, Result<Option<AgentTurnRecord>, StoreError>> {
-        Box::pin(async move { Ok(self.records.lock().head(scope, session)) })
+        thread: PrefixHash,
+    ) -> BoxFuture<'a, Result<Vec<AgentTurnRecord>, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().branch(scope, session, thread)) })
+    }
+
+    fn last_thread<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        session: &'a SessionId,
+        agent: &'a Label,
+    ) -> BoxFuture<'a, Result<Option<PrefixHash>, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().last_thread(scope, session, agent)) })
     }
 
     fn prune_records(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(async move { Ok(self.records.lock().prune(older_than)) })
+    }
+}
+
+impl SessionStore for MemoryStore {
+    fn update_session<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        id: &'a SessionId,
+        change: SessionChange,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            self.records.lock().update_session(scope, id, change);
+            Ok(())
+        })
+    }
+
+    fn rename_session<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        id: &'a SessionId,
+        title: Label,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().rename_session(scope, id, title)) })
+    }
+
+    fn session<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Option<SessionRecord>, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().session(scope, id)) })
+    }
+
+    fn sessions<'a>(
+        &'a self,
+        callers: Callers<'a>,
+        after: Option<&'a SessionCursor>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<SessionPage, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().sessions(callers, after, limit.min(MAX_PAGE_ROWS))) })
+    }
+
+    fn session_turns<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        id: &'a SessionId,
+        after: Option<TurnCursor>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<TurnPage, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().turns(scope, id, after, limit.min(MAX_PAGE_ROWS))) })
+    }
+
+    fn delete_session<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Deletion, StoreError>> {
+        Box::pin(async move { Ok(self.records.lock().delete_session(scope, id)) })
     }
 }
 

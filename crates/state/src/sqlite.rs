@@ -1,11 +1,13 @@
-//! The SQLite store: connections and opening. The traits are implemented in `sqlite/responses.rs`, `sqlite/usage.rs` and
-//! `sqlite/records.rs`; `sqlite/failure.rs` classifies errors.
+//! The SQLite store: connections and opening. Each trait is implemented in a file of its own below `sqlite/`;
+//! `sqlite/failure.rs` classifies errors.
 
+mod columns;
 mod failure;
 mod file;
 mod records;
 mod responses;
 mod schema;
+mod sessions;
 mod usage;
 
 use std::path::Path;
@@ -26,7 +28,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Prepared statements cached per connection: more than this crate has.
-const CACHED_STATEMENTS: usize = 32;
+const CACHED_STATEMENTS: usize = 64;
 
 /// Page cache per connection. SQLite reads a negative number as KiB.
 const PAGE_CACHE: &str = "-1024";

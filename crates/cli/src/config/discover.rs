@@ -8,7 +8,7 @@ use toolgate_backend::config::{
     Via,
 };
 use toolgate_gateway::approval::ApprovalConfig;
-use toolgate_gateway::config::Limits;
+use toolgate_gateway::config::{Limits, RecordConfig};
 use toolgate_state::StoreUrl;
 
 use super::Config;
@@ -66,6 +66,7 @@ pub(crate) fn config(environment: &Environment) -> Result<(Config, Vec<Problem>)
         backend,
         keys: Vec::new(),
         approvals: ApprovalConfig::default(),
+        record: RecordConfig::default(),
         limits: Limits::default(),
     };
     Ok((config, warnings))

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use toml::de::DeTable;
 use toolgate_backend::config::UpstreamConfig;
 use toolgate_gateway::approval::ApprovalConfig;
-use toolgate_gateway::config::{Key, Limits};
+use toolgate_gateway::config::{Key, Limits, RecordConfig};
 use toolgate_state::StoreUrl;
 
 use super::agent::AgentEntry;
@@ -13,7 +13,7 @@ use super::listen::parse_listen;
 use super::model::ModelEntry;
 use super::problem::{Located, ReadContext};
 use super::section::{ListForm, Section};
-use super::{agent, approvals, keys, limits, mcp, model, upstream};
+use super::{agent, approvals, keys, limits, mcp, model, record, upstream};
 
 /// The sections of a file. Values with problems are reported and missing here.
 pub(crate) struct ConfigFile {
@@ -24,6 +24,7 @@ pub(crate) struct ConfigFile {
     pub(crate) models: Vec<ModelEntry>,
     pub(crate) agents: Vec<AgentEntry>,
     pub(crate) approvals: ApprovalConfig,
+    pub(crate) record: RecordConfig,
     pub(crate) limits: Limits,
     pub(crate) keys: Vec<Key>,
 }
@@ -55,8 +56,19 @@ fn syntax_message(text: &str, error: &toml::de::Error) -> String {
 }
 
 fn read_sections(root: &Section<'_>, context: &mut ReadContext<'_>) -> ConfigFile {
-    let known =
-        ["listen", "store", "hosts", "limits", "upstreams", "agents", "models", "mcp", "approvals", "keys"];
+    let known = [
+        "listen",
+        "store",
+        "hosts",
+        "limits",
+        "upstreams",
+        "agents",
+        "models",
+        "mcp",
+        "approvals",
+        "record",
+        "keys",
+    ];
     root.expect_keys(&known, context);
     let upstreams = root.tables("upstreams", context);
     let agents = root.tables("agents", context);
@@ -79,6 +91,7 @@ fn read_sections(root: &Section<'_>, context: &mut ReadContext<'_>) -> ConfigFil
             .collect(),
         agents: agents.into_iter().map(|(name, section)| agent::read(name, &section, context)).collect(),
         approvals: approvals::read(root, context),
+        record: record::read(root, context),
         limits: limits::read(root, context),
         keys: keys::read_all(&root.table_list("keys", context), context),
     }

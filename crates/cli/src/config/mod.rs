@@ -12,6 +12,7 @@ mod discover;
 mod duration;
 mod file;
 mod keys;
+mod lifetime;
 mod limits;
 pub(crate) mod listen;
 mod mcp;
@@ -20,6 +21,7 @@ mod nearest;
 pub(crate) mod problem;
 mod profile;
 mod prompting;
+mod record;
 mod resolve;
 mod secret;
 mod section;
@@ -34,7 +36,7 @@ use std::path::{Path, PathBuf};
 
 use toolgate_backend::config::BackendConfig;
 use toolgate_gateway::approval::ApprovalConfig;
-use toolgate_gateway::config::{Key, Limits};
+use toolgate_gateway::config::{Key, Limits, RecordConfig};
 use toolgate_state::StoreUrl;
 
 pub(crate) use discover::{AGENT_KEYS, AGENT_PROGRAM, ANTHROPIC_KEY, OPENAI_KEY};
@@ -56,6 +58,8 @@ pub(crate) struct Config {
     pub(crate) keys: Vec<Key>,
     /// Rules for the tools that agents run themselves.
     pub(crate) approvals: ApprovalConfig,
+    /// What is kept of conversations.
+    pub(crate) record: RecordConfig,
     pub(crate) limits: Limits,
 }
 

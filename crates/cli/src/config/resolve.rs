@@ -45,6 +45,7 @@ pub(crate) fn resolve(file: ConfigFile, context: &mut ReadContext<'_>) -> Option
         backend,
         keys: file.keys,
         approvals: file.approvals,
+        record: file.record,
         limits: file.limits,
     })
 }

@@ -126,12 +126,30 @@ impl<'t> Section<'t> {
     }
 
     pub(crate) fn duration(&self, key: &str, context: &mut ReadContext<'_>) -> Option<Located<Duration>> {
-        parsed(key, &self.text(key, "30s", context)?, parse_duration, context)
+        self.parsed(key, "30s", parse_duration, context)
     }
 
     /// A number of bytes, written with its unit.
     pub(crate) fn size(&self, key: &str, context: &mut ReadContext<'_>) -> Option<Located<usize>> {
-        parsed(key, &self.text(key, "32MiB", context)?, parse_size, context)
+        self.parsed(key, "32MiB", parse_size, context)
+    }
+
+    /// A value that is written as a string. The parser's error says what to write.
+    pub(crate) fn parsed<T>(
+        &self,
+        key: &str,
+        example: &str,
+        parse: fn(&str) -> Result<T, &'static str>,
+        context: &mut ReadContext<'_>,
+    ) -> Option<Located<T>> {
+        let text = self.text(key, example, context)?;
+        match parse(&text.value) {
+            Ok(value) => Some(Located { value, position: text.position }),
+            Err(why) => {
+                context.error(text.position, format!("`{key}` is \"{}\": {why}", text.value));
+                None
+            }
+        }
     }
 
     /// A list of strings; with [`ListForm::OneOrMany`] a single string is a list of one.
@@ -241,21 +259,6 @@ pub(crate) enum ListForm {
     Many,
     /// `"a"` or `["a", "b"]`.
     OneOrMany,
-}
-
-fn parsed<T>(
-    key: &str,
-    text: &Located<String>,
-    parse: fn(&str) -> Result<T, &'static str>,
-    context: &mut ReadContext<'_>,
-) -> Option<Located<T>> {
-    match parse(&text.value) {
-        Ok(value) => Some(Located { value, position: text.position }),
-        Err(why) => {
-            context.error(text.position, format!("`{key}` is \"{}\": {why}", text.value));
-            None
-        }
-    }
 }
 
 fn strings(key: &str, items: &[Spanned<DeValue<'_>>], context: &mut ReadContext<'_>) -> Vec<Located<String>> {

@@ -125,7 +125,7 @@ fn unknown_keys_are_reported_with_the_nearest_known_key() {
         &format!("lisen = 1\nport = 1\n{}", OPENAI.replace("base_url", "base_ulr")),
         &expect![[r#"
             toolgate.toml:1:1: unknown key `lisen`; did you mean `listen`?
-            toolgate.toml:2:1: unknown key `port`; the keys here are `listen`, `store`, `hosts`, `limits`, `upstreams`, `agents`, `models`, `mcp`, `approvals` and `keys`
+            toolgate.toml:2:1: unknown key `port`; the keys here are `listen`, `store`, `hosts`, `limits`, `upstreams`, `agents`, `models`, `mcp`, `approvals`, `record` and `keys`
             toolgate.toml:4:12: [upstreams.openai] lacks a required key: add `base_url = "https://api.openai.com/v1"`
             toolgate.toml:6:1: unknown key `base_ulr` in [upstreams.openai]; did you mean `base_url`?
             4 errors: nothing was started

@@ -37,18 +37,21 @@ fn the_oldest_turns_are_evicted_when_their_bytes_exceed_the_limit() {
 }
 
 #[test]
-fn the_oldest_turns_and_heads_are_evicted_when_there_are_too_many() {
+fn the_oldest_turns_and_sessions_are_evicted_when_there_are_too_many() {
     let mut records = RecordTable::default();
     let scope = CallerScope::new("alice");
     let most = MAX_TURN_RECORDS as u64;
+    let turn = |number: u64| turn_record(number, &format!("s{number}"), 0);
     for number in 0..=most {
-        records.put(&scope, turn_record(number, &format!("s{number}"), 0));
+        records.put(&scope, turn(number));
+        let at = SessionChange::at(UnixMillis(i64::try_from(number).unwrap()));
+        records.update_session(&scope, &turn(number).session, at);
     }
     let found = |number: u64| {
-        let record = turn_record(number, &format!("s{number}"), 0);
-        (records.get(&scope, record.key).is_some(), records.head(&scope, &record.session).is_some())
+        let record = turn(number);
+        (records.get(&scope, record.key).is_some(), records.session(&scope, &record.session).is_some())
     };
     assert_eq!(found(0), (false, false));
-    assert_eq!(found(1), (true, false));
+    assert_eq!(found(1), (true, true));
     assert_eq!(found(most), (true, true));
 }

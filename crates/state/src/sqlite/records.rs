@@ -1,4 +1,4 @@
-//! Records of agent turns, in SQL that Postgres accepts as well.
+//! Agent turns, in SQL that Postgres accepts as well.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,50 +7,64 @@ use futures_util::future::BoxFuture;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 use toolgate_model::{JsonText, PrefixHash};
+use uuid::Uuid;
 
 use super::SqliteStore;
-use crate::record::too_large;
-use crate::{AgentTurnRecord, CallerScope, RecordStore, SessionId, StoreError, UnixMillis};
+use super::columns::{hash, invalid, json, optional};
+use crate::record::{ThreadLink, branch, too_large};
+use crate::{
+    AgentTurnRecord, CallerScope, Label, RecordStore, SessionChange, SessionId, StoreError, ThreadPart,
+    UnixMillis,
+};
 
 const WRITING: &str = "storing a turn of an agent";
-const READING: &str = "reading turns of an agent";
+pub(super) const READING: &str = "reading turns of an agent";
 const PRUNING: &str = "pruning old turns of agents";
 
 const PUT: &str = "
-    INSERT INTO turn_records (caller, request_hash, after_hash, session, steps, reply, at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
-    ON CONFLICT (caller, request_hash) DO UPDATE SET
-        after_hash = excluded.after_hash,
+    INSERT INTO turns (number, caller, run, session, request_hash, after_hash, agent, thread_hash, continues_hash,
+        messages, steps, reply, at_ms, delivered_ms)
+    SELECT COALESCE(MAX(number), 0) + 1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM turns
+    WHERE TRUE
+    ON CONFLICT (caller, run) DO UPDATE SET
+        number = excluded.number,
         session = excluded.session,
+        request_hash = excluded.request_hash,
+        after_hash = excluded.after_hash,
+        agent = excluded.agent,
+        thread_hash = excluded.thread_hash,
+        continues_hash = excluded.continues_hash,
+        messages = excluded.messages,
         steps = excluded.steps,
         reply = excluded.reply,
-        at_ms = excluded.at_ms
-    WHERE turn_records.after_hash IS NULL OR excluded.after_hash IS NOT NULL";
+        at_ms = excluded.at_ms,
+        delivered_ms = COALESCE(turns.delivered_ms, excluded.delivered_ms)
+    WHERE turns.after_hash IS NULL OR excluded.after_hash IS NOT NULL";
 
-const SET_HEAD: &str = "
-    INSERT INTO session_heads (caller, session, request_hash, at_ms) VALUES ($1, $2, $3, $4)
-    ON CONFLICT (caller, session) DO UPDATE SET
-        request_hash = excluded.request_hash,
-        at_ms = excluded.at_ms";
+const MARK_DELIVERED: &str =
+    "UPDATE turns SET delivered_ms = $3 WHERE caller = $1 AND run = $2 AND delivered_ms IS NULL";
 
-const DELETE_HEAD: &str = "DELETE FROM session_heads WHERE caller = $1 AND session = $2";
+const FIND: &str = "SELECT * FROM turns WHERE caller = $1 AND request_hash = $2 ORDER BY number DESC LIMIT 1";
 
-const FIND: &str = "
-    SELECT request_hash, after_hash, session, steps, reply, at_ms FROM turn_records
-    WHERE caller = $1 AND request_hash = $2";
+const FIND_NUMBER: &str = "SELECT * FROM turns WHERE number = $1";
 
-const FIND_HEAD: &str = "
-    SELECT r.request_hash, r.after_hash, r.session, r.steps, r.reply, r.at_ms
-    FROM session_heads h JOIN turn_records r ON r.caller = h.caller AND r.request_hash = h.request_hash
-    WHERE h.caller = $1 AND h.session = $2";
+const LINKS: &str = "
+    SELECT number, after_hash, continues_hash FROM turns
+    WHERE caller = $1 AND session = $2 AND thread_hash = $3 ORDER BY number";
+
+const LAST_THREAD: &str = "
+    SELECT thread_hash FROM turns WHERE caller = $1 AND session = $2 AND agent = $3
+    GROUP BY thread_hash ORDER BY MIN(number) DESC LIMIT 1";
+
+const PRUNE_SESSIONS: &str = "
+    DELETE FROM sessions WHERE (caller, id) IN
+        (SELECT caller, id FROM sessions WHERE updated_ms < $1 LIMIT $2)";
 
 const PRUNE: &str = "
-    DELETE FROM turn_records WHERE (caller, request_hash) IN
-        (SELECT caller, request_hash FROM turn_records WHERE at_ms < $1 LIMIT $2)";
-
-const PRUNE_HEADS: &str = "
-    DELETE FROM session_heads WHERE (caller, session) IN
-        (SELECT caller, session FROM session_heads WHERE at_ms < $1 LIMIT $2)";
+    DELETE FROM turns WHERE number IN
+        (SELECT number FROM turns WHERE at_ms < $1 AND NOT EXISTS
+            (SELECT 1 FROM sessions WHERE sessions.caller = turns.caller AND sessions.id = turns.session)
+        LIMIT $2)";
 
 /// Hashes per statement: enough for all but very long conversations.
 const HASHES_PER_QUERY: usize = 256;
@@ -58,8 +72,7 @@ const HASHES_PER_QUERY: usize = 256;
 static FIND_AFTER: LazyLock<String> = LazyLock::new(|| {
     let placeholders: Vec<String> = (2..HASHES_PER_QUERY + 2).map(|number| format!("${number}")).collect();
     format!(
-        "SELECT request_hash, after_hash, session, steps, reply, at_ms FROM turn_records
-        WHERE caller = $1 AND after_hash IN ({})",
+        "SELECT * FROM turns WHERE caller = $1 AND after_hash IN ({}) ORDER BY number",
         placeholders.join(", ")
     )
 });
@@ -72,14 +85,24 @@ impl RecordStore for SqliteStore {
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             if let Some(error) = too_large(&record) {
-                if record.is_complete() {
-                    self.delete_head(scope, &record.session).await?;
-                }
                 return Err(error);
             }
             let mut connection = self.writes.acquire().await.map_err(self.failed(WRITING))?;
-            let outcome = put(&mut connection, scope, record).await;
+            let outcome = put(&mut connection, scope, &record).await;
             self.release(connection, outcome).map_err(self.failed(WRITING))
+        })
+    }
+
+    fn mark_delivered<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        run: Uuid,
+        at: UnixMillis,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mark =
+                sqlx::query(MARK_DELIVERED).bind(scope.as_str()).bind(run.simple().to_string()).bind(at.0);
+            mark.execute(&self.writes).await.map(drop).map_err(self.failed(WRITING))
         })
     }
 
@@ -89,7 +112,9 @@ impl RecordStore for SqliteStore {
         request: PrefixHash,
     ) -> BoxFuture<'a, Result<Option<AgentTurnRecord>, StoreError>> {
         Box::pin(async move {
-            self.find_one(FIND, scope, request.to_string()).await.map_err(self.failed(READING))
+            let find = sqlx::query(FIND).bind(scope.as_str()).bind(request.to_string());
+            let row = find.fetch_optional(&self.reads).await.map_err(self.failed(READING))?;
+            row.as_ref().map(read_row).transpose().map_err(self.failed(READING))
         })
     }
 
@@ -101,42 +126,42 @@ impl RecordStore for SqliteStore {
         Box::pin(async move { self.after(scope, replies).await.map_err(self.failed(READING)) })
     }
 
-    fn session_head<'a>(
+    fn turns_of_session<'a>(
         &'a self,
         scope: &'a CallerScope,
         session: &'a SessionId,
-    ) -> BoxFuture<'a, Result<Option<AgentTurnRecord>, StoreError>> {
+        thread: PrefixHash,
+    ) -> BoxFuture<'a, Result<Vec<AgentTurnRecord>, StoreError>> {
+        Box::pin(async move { self.branch(scope, session, thread).await.map_err(self.failed(READING)) })
+    }
+
+    fn last_thread<'a>(
+        &'a self,
+        scope: &'a CallerScope,
+        session: &'a SessionId,
+        agent: &'a Label,
+    ) -> BoxFuture<'a, Result<Option<PrefixHash>, StoreError>> {
         Box::pin(async move {
-            self.find_one(FIND_HEAD, scope, session.to_string()).await.map_err(self.failed(READING))
+            let find = sqlx::query_scalar::<_, String>(LAST_THREAD)
+                .bind(scope.as_str())
+                .bind(session.as_str())
+                .bind(agent.as_str());
+            let found = find.fetch_optional(&self.reads).await.map_err(self.failed(READING))?;
+            let thread = found.map(|text| hash("thread_hash", &text)).transpose();
+            thread.map_err(self.failed(READING))
         })
     }
 
     fn prune_records(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(async move {
-            // A head without its record is not found, so a crash between the two statements does no harm.
-            self.prune(PRUNE_HEADS, older_than, PRUNING).await?;
+            // After a crash between the two statements, the next prune deletes the turns.
+            self.prune(PRUNE_SESSIONS, older_than, PRUNING).await?;
             self.prune(PRUNE, older_than, PRUNING).await
         })
     }
 }
 
 impl SqliteStore {
-    async fn delete_head(&self, scope: &CallerScope, session: &SessionId) -> Result<(), StoreError> {
-        let delete = sqlx::query(DELETE_HEAD).bind(scope.as_str()).bind(session.as_str());
-        delete.execute(&self.writes).await.map_err(self.failed(WRITING))?;
-        Ok(())
-    }
-
-    async fn find_one(
-        &self,
-        sql: &'static str,
-        scope: &CallerScope,
-        name: String,
-    ) -> Result<Option<AgentTurnRecord>, sqlx::Error> {
-        let row = sqlx::query(sql).bind(scope.as_str()).bind(name).fetch_optional(&self.reads).await?;
-        row.as_ref().map(read_row).transpose()
-    }
-
     async fn after(
         &self,
         scope: &CallerScope,
@@ -157,61 +182,87 @@ impl SqliteStore {
         }
         Ok(replies.iter().filter_map(|hash| found.remove(hash)).collect())
     }
+
+    async fn branch(
+        &self,
+        scope: &CallerScope,
+        session: &SessionId,
+        thread: PrefixHash,
+    ) -> Result<Vec<AgentTurnRecord>, sqlx::Error> {
+        // One transaction, so that all statements see the same turns.
+        let mut connection = self.reads.acquire().await?;
+        let mut snapshot = connection.begin().await?;
+        let links = sqlx::query(LINKS).bind(scope.as_str()).bind(session.as_str()).bind(thread.to_string());
+        let links = links.fetch_all(&mut *snapshot).await?;
+        let links: Vec<ThreadLink> = links.iter().map(read_link).collect::<Result<_, _>>()?;
+        let mut turns = Vec::new();
+        for number in branch(&links) {
+            let row = sqlx::query(FIND_NUMBER).bind(number).fetch_one(&mut *snapshot).await?;
+            turns.push(read_row(&row)?);
+        }
+        snapshot.rollback().await?;
+        Ok(turns)
+    }
 }
 
 async fn put(
     connection: &mut SqliteConnection,
     scope: &CallerScope,
-    record: AgentTurnRecord,
+    record: &AgentTurnRecord,
 ) -> Result<(), sqlx::Error> {
-    let is_complete = record.is_complete();
-    let AgentTurnRecord { key, after, session, steps, reply, at } = record;
-    let key = key.to_string();
+    let AgentTurnRecord { run, key, after, session, thread, steps, reply, at, delivered } = record;
+    let part = thread.as_ref();
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::query(PUT)
         .bind(scope.as_str())
-        .bind(&key)
-        .bind(after.map(|hash| hash.to_string()))
+        .bind(run.simple().to_string())
         .bind(session.as_str())
+        .bind(key.to_string())
+        .bind(after.map(|hash| hash.to_string()))
+        .bind(part.map(|part| part.agent.as_str()))
+        .bind(part.map(|part| part.thread.to_string()))
+        .bind(part.and_then(|part| part.continues).map(|hash| hash.to_string()))
+        .bind(part.map(|part| part.messages.as_str()))
         .bind(steps.as_str())
         .bind(reply.as_ref().map(JsonText::as_str))
         .bind(at.0)
+        .bind(delivered.map(|at| at.0))
         .execute(&mut *transaction)
         .await?;
-    if is_complete {
-        sqlx::query(SET_HEAD)
-            .bind(scope.as_str())
-            .bind(session.as_str())
-            .bind(&key)
-            .bind(at.0)
-            .execute(&mut *transaction)
-            .await?;
+    if thread.is_some() {
+        super::sessions::update(&mut transaction, scope, session, &SessionChange::at(*at)).await?;
     }
     transaction.commit().await
 }
 
-fn read_row(row: &SqliteRow) -> Result<AgentTurnRecord, sqlx::Error> {
-    let after: Option<String> = row.try_get("after_hash")?;
-    let reply: Option<String> = row.try_get("reply")?;
-    Ok(AgentTurnRecord {
-        key: hash("request_hash", &row.try_get::<String, _>("request_hash")?)?,
-        after: after.map(|text| hash("after_hash", &text)).transpose()?,
-        session: SessionId::parse(row.try_get("session")?)
-            .map_err(|error| undecodable("session", Box::new(error)))?,
-        steps: json("steps", row.try_get("steps")?)?,
-        reply: reply.map(|text| json("reply", &text)).transpose()?,
-        at: UnixMillis(row.try_get("at_ms")?),
+fn read_link(row: &SqliteRow) -> Result<ThreadLink, sqlx::Error> {
+    Ok(ThreadLink {
+        number: row.try_get("number")?,
+        after: optional(row, "after_hash", hash)?,
+        continues: optional(row, "continues_hash", hash)?,
     })
 }
 
-fn hash(column: &str, text: &str) -> Result<PrefixHash, sqlx::Error> {
-    PrefixHash::from_hex(text).ok_or_else(|| undecodable(column, "not a hexadecimal hash".into()))
+pub(super) fn read_row(row: &SqliteRow) -> Result<AgentTurnRecord, sqlx::Error> {
+    Ok(AgentTurnRecord {
+        run: Uuid::parse_str(row.try_get("run")?).map_err(invalid("run"))?,
+        key: hash("request_hash", row.try_get("request_hash")?)?,
+        after: optional(row, "after_hash", hash)?,
+        session: SessionId::parse(row.try_get("session")?).map_err(invalid("session"))?,
+        thread: read_thread(row)?,
+        steps: json("steps", row.try_get("steps")?)?,
+        reply: optional(row, "reply", json)?,
+        at: UnixMillis(row.try_get("at_ms")?),
+        delivered: row.try_get::<Option<i64>, _>("delivered_ms")?.map(UnixMillis),
+    })
 }
 
-fn json(column: &str, text: &str) -> Result<JsonText, sqlx::Error> {
-    JsonText::parse(text).map_err(|error| undecodable(column, Box::new(error)))
-}
-
-fn undecodable(column: &str, source: Box<dyn std::error::Error + Send + Sync>) -> sqlx::Error {
-    sqlx::Error::ColumnDecode { index: column.to_owned(), source }
+fn read_thread(row: &SqliteRow) -> Result<Option<ThreadPart>, sqlx::Error> {
+    let Some(thread) = optional(row, "thread_hash", hash)? else { return Ok(None) };
+    Ok(Some(ThreadPart {
+        agent: Label::new(row.try_get::<String, _>("agent")?),
+        thread,
+        continues: optional(row, "continues_hash", hash)?,
+        messages: json("messages", row.try_get("messages")?)?,
+    }))
 }

@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::conformance::{self, record, response};
 use crate::{
-    CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, StoreUrl,
-    StoredResponse, UnixMillis, UsageGroup, UsageStore, open,
+    CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, SessionStore,
+    StoreUrl, StoredResponse, UnixMillis, UsageGroup, UsageStore, open,
 };
 
 pub(super) struct TestFolder(TempDir);
@@ -65,6 +65,9 @@ async fn data_survives_closing_and_reopening() {
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     store.put_response(&alice(), response("resp_1", 1), &[]).await.unwrap();
     store.record_usage(&[record(1, 1)]).await.unwrap();
+    let turn = conformance::turn_record(1, "s", 1);
+    store.put_record(&alice(), turn.clone()).await.unwrap();
+    store.mark_delivered(&alice(), turn.run, UnixMillis(2)).await.unwrap();
     let sums = store.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap();
     store.close().await;
 
@@ -72,6 +75,8 @@ async fn data_survives_closing_and_reopening() {
     let stored = again.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
     assert_eq!(stored, Some(response("resp_1", 1)));
     assert_eq!(again.usage_summary(UnixMillis(0), UsageGroup::Caller).await.unwrap(), sums);
+    let found = again.record_for_request(&alice(), turn.key).await.unwrap();
+    assert_eq!(found, Some(crate::AgentTurnRecord { delivered: Some(UnixMillis(2)), ..turn }));
 }
 
 #[tokio::test]
@@ -209,7 +214,7 @@ async fn a_newer_schema_is_refused() {
     .unwrap();
 
     let error = open_error(&folder.file()).await;
-    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 5, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 6, .. }), "{error:?}");
     assert!(error.to_string().contains("install a newer toolgate"), "{error}");
 }
 
@@ -233,6 +238,45 @@ async fn a_file_of_an_earlier_version_is_migrated_with_its_data() {
     let stored = store.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
     assert_eq!(stored, Some(response("resp_1", 1)));
     assert_eq!(store.prune_records(UnixMillis(i64::MAX)).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn agent_turns_of_an_earlier_version_are_found_after_the_migration() {
+    let folder = TestFolder::new();
+    let mut earlier = plain_connection(&folder.file()).await;
+    let five = sqlx::migrate::Migrator::with_migrations(schema::MIGRATIONS.iter().take(5).cloned().collect());
+    sqlx::query(schema::SET_APPLICATION_ID).execute(&mut earlier).await.unwrap();
+    five.run_direct(None, &mut earlier, false).await.unwrap();
+    let migrated = |number, at| {
+        let turn = conformance::turn_record(number, "s", at);
+        let run = uuid::Uuid::parse_str(&turn.key.to_string()[..32]).unwrap();
+        crate::AgentTurnRecord { run, ..turn }
+    };
+    let turns = [migrated(2, 1), migrated(1, 2)];
+    for turn in &turns {
+        sqlx::query("INSERT INTO turn_records VALUES ('alice', $1, $2, 's', $3, '{}', $4)")
+            .bind(turn.key.to_string())
+            .bind(turn.after.unwrap().to_string())
+            .bind(turn.steps.as_str())
+            .bind(turn.at.0)
+            .execute(&mut earlier)
+            .await
+            .unwrap();
+    }
+    earlier.close().await.unwrap();
+
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    for turn in &turns {
+        let found = store.record_for_request(&alice(), turn.key).await.unwrap();
+        assert_eq!(found.as_ref(), Some(turn));
+    }
+    let session = crate::SessionId::parse("s").unwrap();
+    let page = store.session_turns(&alice(), &session, None, 10).await.unwrap();
+    assert_eq!(page.turns, turns);
+    // New turns come after the migrated ones.
+    store.put_record(&alice(), conformance::turn_record(3, "s", 0)).await.unwrap();
+    let page = store.session_turns(&alice(), &session, None, 10).await.unwrap();
+    assert_eq!(page.turns.last(), Some(&conformance::turn_record(3, "s", 0)));
 }
 
 #[tokio::test]
@@ -300,7 +344,7 @@ async fn transactions_work_after_sqlite_rolled_one_back_by_itself() {
     let store = SqliteStore::at(&folder.file()).await.unwrap();
     let mut other = plain_connection(&folder.file()).await;
     // Rolls back as a full disk does.
-    for (table, number) in [("usage_records", 1), ("turn_records", 2)] {
+    for (table, number) in [("usage_records", 1), ("turns", 2)] {
         let trap = format!(
             "CREATE TRIGGER trap{number} BEFORE INSERT ON {table} BEGIN SELECT RAISE(ROLLBACK, 'full'); END"
         );
