@@ -6,17 +6,19 @@
 //!                                                         └─ timeout: denied (C4)
 //! ```
 //!
-//! Rules look at text. They guard against an agent that makes mistakes or follows injected instructions; they are not a
-//! sandbox.
+//! Rules look at what an agent asks to do, not at what programs do. They are not a sandbox.
 
+mod command_line;
+mod effect;
+mod glob;
 mod path;
 mod pattern;
 mod rule;
 mod rules;
-mod shell;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -25,10 +27,8 @@ use futures_util::future::BoxFuture;
 use toolgate_backend::Decider;
 use toolgate_model::approval::{Decision, ToolUse};
 
-use path::Path;
-pub use rule::{Rule, RuleAction, RuleError};
-pub use rules::Rules;
-use rules::Ruling;
+pub use rule::{Rule, RuleAction, RuleError, RuleOrigin};
+pub use rules::{Rules, Ruling, Workdir};
 
 /// The maximum number of requests that wait at a time. More than this is a flood, not work for people.
 pub const MAX_WAITING: usize = 1_000;
@@ -54,19 +54,19 @@ impl Default for ApprovalConfig {
 pub struct Approvals {
     config: Arc<ApprovalConfig>,
     waiting: Arc<AtomicUsize>,
-    workdir: Option<Path>,
+    workdir: Workdir,
 }
 
 impl Approvals {
-    /// Decides by this configuration.
+    /// Decides by this configuration, for an agent that works in `/`.
     pub fn new(config: ApprovalConfig) -> Self {
-        Self { config: Arc::new(config), waiting: Arc::default(), workdir: None }
+        Self { config: Arc::new(config), waiting: Arc::default(), workdir: Workdir::new(Path::new("/")) }
     }
 
     /// The same for an agent with this working directory, which relative paths start from.
     #[must_use]
-    pub fn in_folder(&self, workdir: &std::path::Path) -> Self {
-        Self { workdir: workdir.to_str().map(Path::read), ..self.clone() }
+    pub fn in_folder(&self, workdir: &Path) -> Self {
+        Self { workdir: Workdir::new(workdir), ..self.clone() }
     }
 
     /// Waits for an answer, and denies the request when the timeout expires (C4).
@@ -99,7 +99,7 @@ impl Approvals {
 
 impl Decider for Approvals {
     fn decide(&self, request: ToolUse) -> BoxFuture<'static, Decision> {
-        let ruling = self.config.rules.judge(&request.tool, &request.input, self.workdir.as_ref());
+        let ruling = self.config.rules.judge(&request.tool, &request.input, &self.workdir);
         let why = match ruling {
             Ruling::Decided(rule) => match rule.action {
                 RuleAction::Allow => {

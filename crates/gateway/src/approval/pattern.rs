@@ -1,7 +1,11 @@
 //! Matches the argument of a rule: the words of a command, a path, or the host of a URL.
 
-use super::path::{Path, PathRoot};
-use super::shell::{Line, Reading, Word};
+use std::path::Path;
+
+use super::command_line::{self, Word};
+use super::glob::{glob, may_be_same};
+use super::path::Place;
+use super::rules::Workdir;
 
 /// Whether something matches. `Maybe` is for what only the shell or program decides at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,16 +19,10 @@ impl Match {
     pub(super) fn of(found: bool) -> Self {
         if found { Self::Yes } else { Self::No }
     }
-}
 
-/// How strictly names are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
-    /// As written. For allow rules.
-    Exact,
-    /// Ignoring letter case and a program's directory, because the system may treat them as equal. For ask and deny
-    /// rules.
-    Loose,
+    pub(super) fn maybe(found: bool) -> Self {
+        if found { Self::Maybe } else { Self::No }
+    }
 }
 
 /// `git status:*`: the first words of a command, and whether more may follow.
@@ -43,55 +41,48 @@ enum PatternEnd {
 impl CommandPattern {
     /// Parses `git status:*`, `git log *` or `npm test`. The error says what to write.
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        let (text, end) = match text.strip_suffix(":*") {
-            Some(beginning) => (beginning, PatternEnd::Open),
-            None => match text.strip_suffix(" *") {
-                Some(beginning) => (beginning, PatternEnd::Open),
-                None => (text, PatternEnd::Closed),
-            },
-        };
-        // A `*` inside a word is a wildcard of the rule, so it is hidden from the shell reader.
-        let line = Line::read(&text.replace('*', STAR));
-        let [command] = line.commands.as_slice() else {
+        let beginning = text.strip_suffix(":*").or_else(|| text.strip_suffix(" *"));
+        let end = if beginning.is_some() { PatternEnd::Open } else { PatternEnd::Closed };
+        // A program's name may contain a `*` in a rule, but not in a command.
+        let hidden = beginning.unwrap_or(text).replace('*', STAR);
+        let commands = command_line::read(&hidden)
+            .map_err(|_| "expected plain words, without variables, redirections or other shell syntax")?;
+        let [command] = commands.as_slice() else {
             return Err("expected a single command: write one rule per command");
         };
-        let is_plain = line.unclear.is_none()
-            && command.assignments.is_empty()
-            && command.files.is_empty()
-            && command.words.iter().all(|word| word.reading == Reading::Exact);
-        if !is_plain {
-            return Err("expected plain words, without variables, redirections or other shell syntax");
-        }
-        let words = command.words.iter().map(|word| word.text.replace(STAR, "*")).collect();
-        Ok(Self { words, end })
+        Ok(Self { words: command.iter().map(|word| word.text.replace(STAR, "*")).collect(), end })
     }
 
-    /// Compares the pattern with a command's words.
-    pub(super) fn matches(&self, words: &[Word], comparison: Comparison) -> Match {
-        for (at, pattern) in self.words.iter().enumerate() {
-            let Some(word) = words.get(at) else { return Match::No };
-            // The shell may expand it to several words, or to none.
-            if word.reading == Reading::Open {
-                return Match::Maybe;
-            }
-            let is_same = match comparison {
-                Comparison::Loose if at == 0 => {
-                    let name = word.text.rsplit('/').next().unwrap_or_default();
-                    glob_loosely(pattern, &word.text) || glob_loosely(pattern, name)
-                }
-                Comparison::Exact | Comparison::Loose => glob(pattern, &word.text),
-            };
-            if !is_same {
-                return Match::No;
-            }
+    /// True if these words are what the rule names, as written. For allow rules.
+    pub(super) fn covers(&self, words: &[Word]) -> bool {
+        let has_room = match self.end {
+            PatternEnd::Open => words.len() >= self.words.len(),
+            PatternEnd::Closed => words.len() == self.words.len(),
+        };
+        has_room && self.words.iter().zip(words).all(|(named, word)| !word.is_glob && glob(named, &word.text))
+    }
+
+    /// Compares loosely, so that it rather matches too much: a program is recognised in any letter case and with a
+    /// path before it. For ask and deny rules.
+    pub(super) fn may_cover(&self, words: &[Word]) -> Match {
+        let (Some((program, named)), Some((first, arguments))) =
+            (self.words.split_first(), words.split_first())
+        else {
+            return Match::No;
+        };
+        let name = first.text.rsplit('/').next().unwrap_or_default();
+        if !(same_name(program, &first.text) || same_name(program, name)) {
+            return Match::No;
         }
-        let rest = &words[self.words.len()..];
-        match self.end {
-            PatternEnd::Open => Match::Yes,
-            PatternEnd::Closed if rest.is_empty() => Match::Yes,
-            PatternEnd::Closed if rest.iter().all(|word| word.reading == Reading::Open) => Match::Maybe,
-            PatternEnd::Closed => Match::No,
+        if arguments.len() >= named.len()
+            && named.iter().zip(arguments).all(|(named, word)| glob(named, &word.text))
+        {
+            return Match::of(self.end == PatternEnd::Open || arguments.len() == named.len());
         }
+        // Options may come between (`git -C x push`), and a glob may become the word.
+        let mut arguments = arguments.iter();
+        let is_same = |named: &str, word: &Word| glob(named, &word.text) || word.is_glob;
+        Match::maybe(named.iter().all(|named| arguments.any(|word| is_same(named, word))))
     }
 
     /// The number of words in the pattern.
@@ -99,113 +90,159 @@ impl CommandPattern {
         self.words.len()
     }
 
-    /// True if no further words may follow.
-    pub(super) fn is_closed(&self) -> bool {
-        self.end == PatternEnd::Closed
+    /// True if further words may follow.
+    pub(super) fn is_open(&self) -> bool {
+        self.end == PatternEnd::Open
+    }
+
+    /// True if the pattern matches only one command.
+    pub(super) fn is_exact(&self) -> bool {
+        self.end == PatternEnd::Closed && !self.words.iter().any(|word| word.contains('*'))
     }
 }
 
-/// Replaces `*` while a pattern is read; it has no meaning in any shell.
-const STAR: &str = "\u{e000}";
+/// Replaces `*` while a pattern is read.
+const STAR: &str = "__star__";
 
 /// `src/**`, `/etc/*`, `~/.ssh/**`, `**/.env`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PathPattern {
-    path: Path,
+    start: PathStart,
+    names: Vec<String>,
+}
+
+/// Where a pattern starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PathStart {
+    /// `/`.
+    Root,
+    /// `~/`.
+    Home,
+    /// The agent's working directory.
+    Project,
+    /// Any folder.
+    Anywhere,
 }
 
 impl PathPattern {
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
-        if text.is_empty() {
-            return Err("expected a path, as in `src/**`");
+        let (start, rest) = if let Some(rest) = text.strip_prefix('/') {
+            (PathStart::Root, rest)
+        } else if let Some(rest) = text.strip_prefix("~/") {
+            (PathStart::Home, rest)
+        } else if text.starts_with("**/") {
+            (PathStart::Anywhere, text)
+        } else {
+            (PathStart::Project, text)
+        };
+        if text.is_empty() || text.starts_with('~') && start != PathStart::Home {
+            return Err("expected a path, as in `src/**` or `~/.ssh/**`");
         }
-        if text.split('/').any(|segment| segment == "..") {
+        let names: Vec<String> =
+            rest.split('/').filter(|name| !matches!(*name, "" | ".")).map(str::to_owned).collect();
+        if names.iter().any(|name| name == "..") {
             return Err("a rule's path must not contain `..`: write the folder it leads to");
         }
-        if text.split('/').any(|segment| segment.contains("**") && segment != "**") {
+        if names.iter().any(|name| name.contains("**") && name != "**") {
             return Err("`**` must be a whole path segment, as in `src/**/*.rs`");
         }
-        Ok(Self { path: Path::read(text) })
+        Ok(Self { start, names })
     }
 
-    /// Compares the pattern with a path. A relative pattern starts at the working directory; one that starts with `**`
-    /// matches anywhere.
-    pub(super) fn matches(&self, path: &Path, workdir: Option<&Path>, comparison: Comparison) -> Match {
-        if self.compare(path, workdir, comparison, Below::Not) {
-            return Match::Yes;
-        }
-        let may_lead_there = comparison == Comparison::Loose && self.may_meet_at_home(path, workdir);
-        if may_lead_there { Match::Maybe } else { Match::No }
+    /// True if the pattern contains this name.
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.names.iter().any(|named| named == name)
     }
 
-    /// Only the shell knows what `~` expands to, so a path with `~` may equal one without.
-    fn may_meet_at_home(&self, path: &Path, workdir: Option<&Path>) -> bool {
-        if self.path.begins_anywhere() {
-            return false;
-        }
-        let (pattern, path) = (self.path.within(workdir), path.within(workdir));
-        match (pattern.root(), path.root()) {
-            (PathRoot::Home(_), PathRoot::Top) => {
-                let anywhere: Vec<String> =
-                    std::iter::once("**".to_owned()).chain(pattern.segments().iter().cloned()).collect();
-                segments(&anywhere, path.segments(), Comparison::Loose, Below::Not)
-            }
-            (PathRoot::Top | PathRoot::Here | PathRoot::Above(_), PathRoot::Home(_)) => true,
-            (PathRoot::Home(one), PathRoot::Home(other)) => one != other,
-            (PathRoot::Home(_), PathRoot::Here | PathRoot::Above(_))
-            | (
-                PathRoot::Top | PathRoot::Here | PathRoot::Above(_),
-                PathRoot::Top | PathRoot::Here | PathRoot::Above(_),
-            ) => false,
-        }
+    /// The pattern for an agent with this working directory.
+    pub(super) fn within<'p>(&'p self, workdir: &Workdir) -> PathMatcher<'p> {
+        let anywhere = || vec![[&["**".to_owned()], self.names.as_slice()].concat()];
+        let from = |folder: &Path, followed: usize| {
+            let (fixed, rest) = self.names.split_at(followed);
+            let place = Place::new(folder, &fixed.join("/"));
+            [place.written, place.real].map(|names| [&names, rest].concat()).to_vec()
+        };
+        // An agent can replace a folder by a link, so a link in the pattern itself allows nothing.
+        let strict = |folder| from(folder, 0);
+        let fixed = self.names.iter().position(|name| name.contains('*')).unwrap_or(self.names.len());
+        let (strict, loose) = match self.start {
+            PathStart::Root => (strict(Path::new("/")), from(Path::new("/"), fixed)),
+            PathStart::Project => (strict(workdir.project()), from(workdir.project(), fixed)),
+            // Ask and deny rules apply to every home.
+            PathStart::Home => (workdir.home().map(strict).unwrap_or_default(), anywhere()),
+            PathStart::Anywhere => (anywhere(), anywhere()),
+        };
+        PathMatcher { pattern: self, strict, loose }
+    }
+}
+
+/// A path pattern with the names from the root on, as written and with links followed.
+pub(super) struct PathMatcher<'p> {
+    pattern: &'p PathPattern,
+    strict: Vec<Vec<String>>,
+    loose: Vec<Vec<String>>,
+}
+
+impl PathMatcher<'_> {
+    /// True if the path matches as written and with every link followed. For allow rules.
+    pub(super) fn covers(&self, place: &Place) -> bool {
+        let is_match = |names: &[String]| self.strict.iter().any(|form| compare(form, names, glob).is_match);
+        place.is_certain && is_match(&place.written) && is_match(&place.real)
+    }
+
+    /// Compares loosely, so that it rather matches too much: in any letter case, as written or with links followed, and
+    /// below a folder that the pattern names. For ask and deny rules.
+    pub(super) fn may_cover(&self, place: &Place) -> Match {
+        let names_folder = self.pattern.names.last().is_some_and(|name| !name.contains('*'));
+        let is_found =
+            self.compare_loosely(place, |found| found.is_match || (found.is_below && names_folder));
+        if is_found && !place.is_glob() { Match::Yes } else { Match::maybe(is_found || !place.is_certain) }
     }
 
     /// True if a path below this folder may match.
-    pub(super) fn may_match_below(&self, folder: &Path, workdir: Option<&Path>) -> bool {
-        self.compare(folder, workdir, Comparison::Loose, Below::Too)
+    pub(super) fn may_cover_below(&self, folder: &Place) -> bool {
+        !folder.is_certain || self.compare_loosely(folder, |found| found.may_match_below)
     }
 
-    fn compare(&self, path: &Path, workdir: Option<&Path>, comparison: Comparison, below: Below) -> bool {
-        let path = path.within(workdir);
-        if self.path.begins_anywhere() {
-            return segments(self.path.segments(), path.segments(), comparison, below);
-        }
-        let pattern = self.path.within(workdir);
-        pattern.root() == path.root() && segments(pattern.segments(), path.segments(), comparison, below)
+    fn compare_loosely(&self, place: &Place, is_found: impl Fn(Compared) -> bool) -> bool {
+        let mut pairs = self.loose.iter().flat_map(|form| [(form, &place.written), (form, &place.real)]);
+        pairs.any(|(form, names)| is_found(compare(form, names, may_be_same)))
     }
 }
 
-/// Whether a match of anything below a folder counts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Below {
-    Not,
-    Too,
+/// How far a path matches a pattern.
+#[derive(Clone, Copy)]
+struct Compared {
+    is_match: bool,
+    /// A folder above it matches.
+    is_below: bool,
+    may_match_below: bool,
 }
 
-/// Compares segment by segment; `**` matches any number of segments. At worst quadratic.
-fn segments(pattern: &[String], path: &[String], comparison: Comparison, below: Below) -> bool {
-    // reached[i]: the first i segments of the pattern match the path so far.
+/// Compares name by name; `**` matches any number of names. At worst quadratic.
+fn compare(pattern: &[String], path: &[String], is_same: fn(&str, &str) -> bool) -> Compared {
+    // reached[i]: the first i names of the pattern match the path so far.
     let mut reached = vec![false; pattern.len() + 1];
     reached[0] = true;
     skip_double_stars(pattern, &mut reached);
-    for segment in path {
+    let mut is_below = false;
+    for name in path {
+        is_below |= reached[pattern.len()];
         let mut next = vec![false; pattern.len() + 1];
-        for (at, part) in pattern.iter().enumerate() {
-            if !reached[at] {
-                continue;
-            }
+        for (at, part) in pattern.iter().enumerate().filter(|(at, _)| reached[*at]) {
             if part == "**" {
                 next[at] = true;
-            } else if same_segment(part, segment, comparison) {
+            } else if is_same(part, name) {
                 next[at + 1] = true;
             }
         }
         reached = next;
         skip_double_stars(pattern, &mut reached);
     }
-    match below {
-        Below::Not => reached[pattern.len()],
-        Below::Too => reached.contains(&true),
+    Compared {
+        is_match: reached[pattern.len()],
+        is_below,
+        may_match_below: is_below || reached.contains(&true),
     }
 }
 
@@ -214,13 +251,6 @@ fn skip_double_stars(pattern: &[String], reached: &mut [bool]) {
         if reached[at] && part == "**" {
             reached[at + 1] = true;
         }
-    }
-}
-
-fn same_segment(pattern: &str, segment: &str, comparison: Comparison) -> bool {
-    match comparison {
-        Comparison::Exact => glob(pattern, segment),
-        Comparison::Loose => glob_loosely(pattern, segment),
     }
 }
 
@@ -269,20 +299,6 @@ fn host_of(address: &str) -> Option<String> {
     (!host.is_empty()).then(|| host.to_owned())
 }
 
-fn glob_loosely(pattern: &str, text: &str) -> bool {
+fn same_name(pattern: &str, text: &str) -> bool {
     glob(&pattern.to_lowercase(), &text.to_lowercase())
-}
-
-/// `*` matches any text, everything else matches itself.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let mut pieces: Vec<&str> = pieces.collect();
-    let Some(last) = pieces.pop() else { return rest.is_empty() };
-    for piece in pieces {
-        let Some(found) = rest.find(piece) else { return false };
-        rest = &rest[found + piece.len()..];
-    }
-    rest.ends_with(last)
 }

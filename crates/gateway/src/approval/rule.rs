@@ -4,37 +4,11 @@ use std::fmt;
 
 use thiserror::Error;
 use toolgate_backend::nearest;
+use toolgate_model::approval::RuleBehavior;
 
-use super::pattern::{CommandPattern, DomainPattern, PathPattern, glob};
-
-/// Tools that read a file or folder. A rule for `Read` applies to all of them.
-pub(super) const READING_TOOLS: &[&str] = &["Read", "Grep", "Glob", "LS", "NotebookRead"];
-
-/// Tools that change a file. A rule for `Edit` applies to all of them.
-pub(super) const EDITING_TOOLS: &[&str] = &["Edit", "Write", "MultiEdit", "NotebookEdit"];
-
-/// The agent's built-in tools, to detect typos. Other names are valid too.
-const KNOWN_TOOLS: &[&str] = &[
-    "Bash",
-    "Read",
-    "Write",
-    "Edit",
-    "MultiEdit",
-    "NotebookEdit",
-    "NotebookRead",
-    "Glob",
-    "Grep",
-    "LS",
-    "WebFetch",
-    "WebSearch",
-    "Task",
-    "TodoWrite",
-    "TodoRead",
-    "BashOutput",
-    "KillShell",
-    "ExitPlanMode",
-    "AskUserQuestion",
-];
+use super::effect::{Effect, Syntax, known_tools};
+use super::glob::glob;
+use super::pattern::{CommandPattern, DomainPattern, PathPattern};
 
 const ACTIONS: [(&str, RuleAction); 3] =
     [("allow", RuleAction::Allow), ("ask", RuleAction::Ask), ("deny", RuleAction::Deny)];
@@ -50,6 +24,19 @@ pub enum RuleAction {
     Deny,
 }
 
+/// Where a rule comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RuleOrigin {
+    /// The configuration.
+    #[default]
+    Config,
+    /// A person made it while the gateway ran. The store knows its scope and when it ends.
+    Stored {
+        /// Its id in the store.
+        id: String,
+    },
+}
+
 /// One rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
@@ -57,6 +44,7 @@ pub struct Rule {
     pub(super) action: RuleAction,
     tool: String,
     pub(super) argument: Argument,
+    origin: RuleOrigin,
 }
 
 /// The part of a rule in parentheses.
@@ -78,6 +66,9 @@ impl Rule {
     /// Parses a rule of the configuration.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
+        if text.contains(char::is_control) {
+            return Err(RuleError("it contains a control character".to_owned()));
+        }
         let (word, what) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let action = parse_action(word)?;
         let what = what.trim();
@@ -98,7 +89,84 @@ impl Rule {
             None | Some("*" | ":*" | "**") => Argument::Any,
             Some(argument) => parse_argument(tool, argument)?,
         };
-        Ok(Self { text: text.to_owned(), action, tool: tool.to_owned(), argument })
+        Ok(Self {
+            text: text.to_owned(),
+            action,
+            tool: tool.to_owned(),
+            argument,
+            origin: RuleOrigin::Config,
+        })
+    }
+
+    /// Makes a rule of a permission update of Claude Code. There, `//x` is an absolute path, and `/x` and `x` start in
+    /// the working directory.
+    pub fn from_update(tool: &str, content: Option<&str>, behavior: RuleBehavior) -> Result<Self, RuleError> {
+        let word = match behavior {
+            RuleBehavior::Allow => "allow",
+            RuleBehavior::Ask => "ask",
+            RuleBehavior::Deny => "deny",
+        };
+        let is_on_files = matches!(Effect::of_known(tool), Some(Effect::Read | Effect::Edit));
+        Self::parse(&match content {
+            None => format!("{word} {tool}"),
+            Some(path) if is_on_files => {
+                let path = path.strip_prefix('/').unwrap_or(path);
+                format!("{word} {tool}({path})")
+            }
+            Some(content) => format!("{word} {tool}({content})"),
+        })
+    }
+
+    /// What the rule does, for a person who decides about it.
+    pub fn in_words(&self) -> String {
+        let verb = match self.action {
+            RuleAction::Allow => "Allow",
+            RuleAction::Ask => "Ask about",
+            RuleAction::Deny => "Deny",
+        };
+        let tool = self.tool.as_str();
+        let argument = self.text.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')').trim());
+        let what = match &self.argument {
+            Argument::Any if self.is_fallback() => "everything that no other rule covers".to_owned(),
+            Argument::Any => match tool.strip_prefix("mcp__") {
+                Some(server) if !server.contains("__") => format!("every tool of the MCP server `{server}`"),
+                _ => match Effect::of_known(tool) {
+                    Some(Effect::Command(_)) if tool == "Bash" => "every command".to_owned(),
+                    Some(Effect::Read) if tool == "Read" => "reading any file".to_owned(),
+                    Some(Effect::Edit) if tool == "Edit" => "editing any file".to_owned(),
+                    _ => format!("every use of {tool}"),
+                },
+            },
+            Argument::Command(pattern) if pattern.is_open() => {
+                let words = argument.trim_end_matches('*').trim_end_matches([':', ' ']);
+                format!("the command `{words}` with any further arguments")
+            }
+            Argument::Command(_) => format!("exactly the command `{argument}`"),
+            Argument::Path(_) => {
+                let doing = if self.is_on_edits() { "editing" } else { "reading" };
+                format!("{doing} files that match `{argument}`")
+            }
+            Argument::Domain(_) => {
+                format!("fetching pages from `{}`", argument.trim_start_matches("domain:"))
+            }
+        };
+        format!("{verb} {what}")
+    }
+
+    /// The same rule with another origin than the configuration.
+    #[must_use]
+    pub fn with_origin(self, origin: RuleOrigin) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// Where the rule comes from.
+    pub fn origin(&self) -> &RuleOrigin {
+        &self.origin
+    }
+
+    /// Whether it allows, asks or denies.
+    pub fn action(&self) -> RuleAction {
+        self.action
     }
 
     /// True for a rule for `*`, which applies to what no other rule covers.
@@ -106,12 +174,22 @@ impl Rule {
         self.tool == "*"
     }
 
+    /// True for a rule on tools that change files.
+    pub(super) fn is_on_edits(&self) -> bool {
+        Effect::of_known(&self.tool) == Some(Effect::Edit)
+    }
+
     /// True if the rule applies to this tool.
-    pub(super) fn applies_to(&self, tool: &str) -> bool {
+    pub(super) fn applies_to(&self, tool: &str, effect: Effect) -> bool {
         match self.tool.as_str() {
             "*" => false,
-            "Read" => READING_TOOLS.contains(&tool),
-            "Edit" => EDITING_TOOLS.contains(&tool),
+            "Read" => effect == Effect::Read,
+            "Edit" => effect == Effect::Edit,
+            "Bash" => match effect {
+                Effect::Command(Syntax::Shell) => true,
+                Effect::Command(Syntax::Unknown) => self.action != RuleAction::Allow,
+                Effect::Read | Effect::Edit | Effect::Fetch | Effect::Other => false,
+            },
             name if name.starts_with("mcp__") => is_tool_of_server(name, tool),
             name => glob(name, tool),
         }
@@ -151,7 +229,7 @@ fn check_name(tool: &str) -> Result<(), RuleError> {
         )));
     }
     // Any name may exist, so only wrong letter case of a known tool is rejected.
-    let meant = KNOWN_TOOLS.iter().find(|known| known.eq_ignore_ascii_case(tool) && **known != tool);
+    let meant = known_tools().find(|known| known.eq_ignore_ascii_case(tool) && *known != tool);
     match meant {
         Some(meant) => Err(RuleError(format!("unknown tool `{tool}`; did you mean `{meant}`?"))),
         None => Ok(()),
@@ -159,17 +237,13 @@ fn check_name(tool: &str) -> Result<(), RuleError> {
 }
 
 fn parse_argument(tool: &str, argument: &str) -> Result<Argument, RuleError> {
-    let is_on_files = READING_TOOLS.contains(&tool) || EDITING_TOOLS.contains(&tool);
-    let parsed = match tool {
-        "Bash" => CommandPattern::parse(argument).map(Argument::Command),
-        "WebFetch" => DomainPattern::parse(argument).map(Argument::Domain),
-        _ if is_on_files => PathPattern::parse(argument).map(Argument::Path),
-        _ => {
-            let with_argument: Vec<&str> = ["Bash", "WebFetch"]
-                .into_iter()
-                .chain(READING_TOOLS.iter().chain(EDITING_TOOLS).copied())
-                .collect();
-            let hint = nearest(tool, with_argument).into_iter().next();
+    let parsed = match Effect::of_known(tool) {
+        Some(Effect::Command(_)) => CommandPattern::parse(argument).map(Argument::Command),
+        Some(Effect::Fetch) => DomainPattern::parse(argument).map(Argument::Domain),
+        Some(Effect::Read | Effect::Edit) => PathPattern::parse(argument).map(Argument::Path),
+        Some(Effect::Other) | None => {
+            let takes_argument = |tool: &&str| Effect::of_known(tool) != Some(Effect::Other);
+            let hint = nearest(tool, known_tools().filter(takes_argument)).into_iter().next();
             return Err(RuleError(match hint {
                 Some(near) => format!("unknown tool `{tool}`; did you mean `{near}({argument})`?"),
                 None => format!("a rule for `{tool}` takes no argument: write `{tool}`"),

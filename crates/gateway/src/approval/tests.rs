@@ -1,7 +1,7 @@
 //! The errors of invalid rules, and how a request gets its decision.
 
 use serde_json::json;
-use toolgate_model::approval::{PermissionUpdate, UpdateDestination};
+use toolgate_model::approval::{PermissionUpdate, RuleBehavior, UpdateDestination};
 
 use super::*;
 
@@ -31,7 +31,15 @@ fn an_invalid_rule_is_rejected_with_what_to_write() {
         "allow Bash(echo $HOME)",
         "`echo $HOME` of `Bash`: expected plain words, without variables, redirections or other shell syntax",
     );
-    check_rejected("allow Bash()", "`` of `Bash`: expected a single command: write one rule per command");
+    check_rejected(
+        "allow Bash()",
+        "`` of `Bash`: expected plain words, without variables, redirections or other shell syntax",
+    );
+    check_rejected("allow Bash(ls\u{1b})", "it contains a control character");
+    check_rejected(
+        "deny Read(~root/x)",
+        "`~root/x` of `Read`: expected a path, as in `src/**` or `~/.ssh/**`",
+    );
     check_rejected(
         "deny Read(../x)",
         "`../x` of `Read`: a rule's path must not contain `..`: write the folder it leads to",
@@ -58,6 +66,66 @@ fn a_rule_is_displayed_as_written() {
     {
         assert_eq!(Rule::parse(text).map(|rule| rule.to_string()), Ok(text.to_owned()));
     }
+}
+
+#[test]
+fn an_agents_permission_updates_become_rules() {
+    use RuleBehavior::{Allow, Ask, Deny};
+    for (tool, content, behavior, expected) in [
+        ("Bash", Some("npm test:*"), Allow, "allow Bash(npm test:*)"),
+        ("Bash", None, Ask, "ask Bash"),
+        ("Read", Some("//srv/x/**"), Allow, "allow Read(/srv/x/**)"),
+        ("Read", Some("~/x"), Deny, "deny Read(~/x)"),
+        ("Edit", Some("src/**"), Allow, "allow Edit(src/**)"),
+        ("Edit", Some("/src/**"), Allow, "allow Edit(src/**)"),
+        ("WebFetch", Some("domain:docs.rs"), Allow, "allow WebFetch(domain:docs.rs)"),
+        ("mcp__git__log", None, Allow, "allow mcp__git__log"),
+    ] {
+        let rule = Rule::from_update(tool, content, behavior).map(|rule| rule.to_string());
+        assert_eq!(rule, Ok(expected.to_owned()));
+    }
+    for (tool, content) in
+        [("Bash", "echo $HOME"), ("Bash", "a && b"), ("Task", "x"), ("Bash(x", "y"), ("B b", "x")]
+    {
+        assert!(Rule::from_update(tool, Some(content), Allow).is_err(), "{tool} {content}");
+    }
+}
+
+#[test]
+fn a_rule_is_explained_in_words() {
+    for (text, words) in [
+        ("allow Bash(npm test:*)", "Allow the command `npm test` with any further arguments"),
+        ("allow Bash(npm test *)", "Allow the command `npm test` with any further arguments"),
+        ("allow Bash(npm test)", "Allow exactly the command `npm test`"),
+        ("deny Bash", "Deny every command"),
+        ("deny Read(**/.env)", "Deny reading files that match `**/.env`"),
+        ("ask Write(src/**)", "Ask about editing files that match `src/**`"),
+        ("allow Read", "Allow reading any file"),
+        ("allow WebFetch(domain:docs.rs)", "Allow fetching pages from `docs.rs`"),
+        ("allow mcp__git", "Allow every tool of the MCP server `git`"),
+        ("allow mcp__git__log", "Allow every use of mcp__git__log"),
+        ("allow TodoWrite", "Allow every use of TodoWrite"),
+        ("ask *", "Ask about everything that no other rule covers"),
+    ] {
+        assert_eq!(Rule::parse(text).map(|rule| rule.in_words()), Ok(words.to_owned()));
+    }
+}
+
+#[test]
+fn rules_can_be_added_and_removed_by_their_origin() {
+    let mut rules = Rules::new(vec![Rule::parse("ask *").unwrap()]);
+    let origin = RuleOrigin::Stored { id: "r1".to_owned() };
+    rules.add(Rule::parse("allow Bash(ls:*)").unwrap().with_origin(origin.clone()));
+    let input = json!({ "command": "ls" });
+    let workdir = Workdir::new(Path::new("/"));
+    let decided = |rules: &Rules| match rules.judge("Bash", &input, &workdir) {
+        Ruling::Decided(rule) => rule.origin().clone(),
+        other @ (Ruling::Uncertain(_) | Ruling::NotCovered) => panic!("{other:?}"),
+    };
+    assert_eq!(decided(&rules), origin);
+    rules.retain(|rule| *rule.origin() != origin);
+    assert_eq!(decided(&rules), RuleOrigin::Config);
+    assert_eq!(rules.iter().count(), 1);
 }
 
 fn approvals(rules: &[&str]) -> Approvals {
@@ -138,12 +206,9 @@ fn relative_paths_start_at_the_agents_working_directory() {
     let approvals = approvals(&["allow Edit(src/**)"]);
     let input = json!({ "file_path": "/a/src/x" });
     let ruling = |approvals: &Approvals| {
-        matches!(
-            approvals.config.rules.judge("Write", &input, approvals.workdir.as_ref()),
-            Ruling::Decided(_)
-        )
+        matches!(approvals.config.rules.judge("Write", &input, &approvals.workdir), Ruling::Decided(_))
     };
-    assert!(ruling(&approvals.in_folder(std::path::Path::new("/a"))));
-    assert!(!ruling(&approvals.in_folder(std::path::Path::new("/b"))));
+    assert!(ruling(&approvals.in_folder(Path::new("/a"))));
+    assert!(!ruling(&approvals.in_folder(Path::new("/b"))));
     assert!(!ruling(&approvals));
 }

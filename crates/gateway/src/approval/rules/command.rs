@@ -1,150 +1,155 @@
-//! Rules on a command line: it is denied if any part is, and allowed only if every part is and the line is clear.
+//! Rules on a command line: it is denied if any command in it is, and allowed only if every command is and the line is
+//! clear.
 
 use serde_json::Value;
 
-use super::super::path::Path;
-use super::super::pattern::{CommandPattern, Comparison, Match};
-use super::super::rule::{Argument, Rule, RuleAction};
-use super::super::shell::{Access, Command, File, Line, Reading, Runs, Word};
-use super::{MatchedRules, Rules, comparison};
+use super::super::command_line::{self, Unclear, Words};
+use super::super::effect::{Effect, Syntax, command_of};
+use super::super::path::Place;
+use super::super::pattern::{CommandPattern, Match, PathMatcher};
+use super::super::rule::{Argument, Rule};
+use super::Workdir;
+use super::file::protected_name;
+use super::programs::{self, Descent};
 
-const TOOL: &str = "Bash";
+/// An argument with more parts is not taken apart.
+const MAX_PARTS: usize = 256;
 
-impl Rules {
-    pub(super) fn on_command(&self, input: &Value, workdir: Option<&Path>) -> MatchedRules<'_> {
-        let line = match input.get("command").and_then(Value::as_str) {
-            Some(text) => Line::read(text),
-            None => Line { unclear: Some("there is no command"), ..Line::default() },
+/// The letters before a path that is attached to a group of options.
+const MAX_LETTERS: usize = 8;
+
+/// A command line.
+pub(super) struct CommandUse {
+    commands: Vec<Command>,
+    is_clear: bool,
+}
+
+/// One command of the line, and what it may refer to.
+struct Command {
+    words: Words,
+    /// True if it may start elsewhere than in the working directory.
+    has_moved: bool,
+    /// The directories it may start in.
+    current: Vec<Place>,
+    /// The paths that its words may name.
+    places: Vec<Place>,
+    /// False if there may be others.
+    is_complete: bool,
+}
+
+impl CommandUse {
+    pub(super) fn new(input: &Value, syntax: Syntax, workdir: &Workdir) -> Self {
+        let read = command_of(input).map_or(Err(Unclear), command_line::read);
+        let is_clear = read.is_ok() && syntax == Syntax::Shell;
+        let mut workdir = workdir.clone();
+        let commands = read.unwrap_or_default().into_iter().map(|words| {
+            let command = Command::new(words, &workdir);
+            workdir.after_command(&command.words);
+            command
+        });
+        Self { commands: commands.collect(), is_clear }
+    }
+
+    /// Whether an ask or deny rule applies to any part of the line.
+    pub(super) fn match_rule(&self, rule: &Rule, tool: &str, workdir: &Workdir) -> Match {
+        let strongest = match &rule.argument {
+            Argument::Command(pattern) if rule.applies_to(tool, Effect::Command(Syntax::Unknown)) => {
+                self.commands.iter().map(|command| command.match_words(pattern)).max()
+            }
+            Argument::Path(pattern) => {
+                let paths = pattern.within(workdir);
+                let matching =
+                    self.commands.iter().filter(|command| !(rule.is_on_edits() && command.only_reads()));
+                matching.map(|command| command.match_paths(&paths)).max()
+            }
+            Argument::Any | Argument::Command(_) | Argument::Domain(_) => return Match::No,
         };
-        let mut found = MatchedRules::default();
-        for rule in self.0.iter().filter(|rule| rule.action != RuleAction::Allow) {
-            found.add(rule, match_line(rule, &line, workdir));
-        }
-        found.allowed = self.allow_line(&line, workdir);
-        found
+        strongest.unwrap_or(Match::No).max(Match::maybe(!self.is_clear))
     }
 
     /// The rule that allows the line; if several are needed, one of them.
-    fn allow_line(&self, line: &Line, workdir: Option<&Path>) -> Option<&Rule> {
-        let mut allowing = self.rules_for(TOOL).filter(|rule| rule.action == RuleAction::Allow);
-        if let Some(rule) = allowing.find(|rule| rule.argument == Argument::Any) {
-            return Some(rule);
+    pub(super) fn allowed_by<'r>(&self, allowing: &[&'r Rule]) -> Option<&'r Rule> {
+        let mut by = None;
+        for command in self.commands.iter().filter(|_| self.is_clear) {
+            by = Some(*allowing.iter().find(|rule| command.is_allowed_by(rule))?);
         }
-        if line.unclear.is_some() || line.runs_from_elsewhere() {
-            return None;
-        }
-        let mut by = Vec::new();
-        for command in &line.commands {
-            // A variable can change what any program does (`LD_PRELOAD`, `PAGER`, `GIT_SSH_COMMAND`).
-            if !command.assignments.is_empty() {
-                return None;
-            }
-            // The commands of a script are listed in the line too.
-            if !command.words.is_empty() && command.runs != Runs::Script {
-                by.push(self.allow_words(command)?);
-            }
-            for file in &command.files {
-                by.push(self.allow_file(file, workdir)?);
-            }
-        }
-        by.pop()
-    }
-
-    fn allow_words(&self, command: &Command) -> Option<&Rule> {
-        self.rules_for(TOOL).filter(|rule| rule.action == RuleAction::Allow).find(|rule| {
-            match &rule.argument {
-                Argument::Command(pattern) => {
-                    pattern.matches(&command.words, Comparison::Exact) == Match::Yes
-                        && self.covers(pattern, pattern.len(), &command.runs)
-                }
-                Argument::Any | Argument::Path(_) | Argument::Domain(_) => false,
-            }
-        })
-    }
-
-    /// True if a pattern of this many words also covers what the command runs, or other rules allow that.
-    fn covers(&self, pattern: &CommandPattern, named: usize, runs: &Runs) -> bool {
-        match runs {
-            Runs::Itself => true,
-            Runs::Script | Runs::Later | Runs::Unknown => pattern.is_closed(),
-            Runs::Another(start, carried) if named > *start => {
-                self.covers(pattern, named - start, &carried.runs)
-            }
-            Runs::Another(_, carried) if !carried.assignments.is_empty() => false,
-            Runs::Another(_, carried) => match carried.runs {
-                Runs::Script => true,
-                Runs::Itself | Runs::Another(..) | Runs::Later | Runs::Unknown => {
-                    self.allow_words(carried).is_some()
-                }
-            },
-        }
-    }
-
-    fn allow_file(&self, file: &File, workdir: Option<&Path>) -> Option<&Rule> {
-        if file.name.reading == Reading::Open {
-            return None;
-        }
-        let path = Path::read(&file.name.text);
-        let mut allowing =
-            self.0.iter().filter(|rule| rule.action == RuleAction::Allow && applies_to(rule, file.access));
-        allowing.find(|rule| match &rule.argument {
-            Argument::Any => true,
-            Argument::Path(pattern) => pattern.matches(&path, workdir, Comparison::Exact) == Match::Yes,
-            Argument::Command(_) | Argument::Domain(_) => false,
-        })
+        by
     }
 }
 
-/// Whether an ask or deny rule applies to any part of a line.
-fn match_line(rule: &Rule, line: &Line, workdir: Option<&Path>) -> Match {
-    let is_on_commands = rule.applies_to(TOOL);
-    let is_on_files = applies_to(rule, Access::Read) || applies_to(rule, Access::Write);
-    if rule.is_fallback() || !(is_on_commands || is_on_files) {
-        return Match::No;
-    }
-    if is_on_commands && rule.argument == Argument::Any {
-        return Match::Yes;
-    }
-    let parts = line.commands.iter().map(|command| {
-        if is_on_commands { match_command(rule, command) } else { match_files(rule, command, workdir) }
-    });
-    let certain = parts.max().unwrap_or(Match::No);
-    if line.unclear.is_some() { certain.max(Match::Maybe) } else { certain }
-}
-
-fn match_command(rule: &Rule, command: &Command) -> Match {
-    let Argument::Command(pattern) = &rule.argument else { return Match::No };
-    let itself = pattern.matches(&command.words, Comparison::Loose);
-    itself.max(match &command.runs {
-        Runs::Itself | Runs::Script | Runs::Later => Match::No,
-        Runs::Unknown => Match::Maybe,
-        Runs::Another(_, carried) => match_command(rule, carried),
-    })
-}
-
-/// A path rule applies to redirections and to arguments that could be such a path.
-fn match_files(rule: &Rule, command: &Command, workdir: Option<&Path>) -> Match {
-    let files = command.files.iter().filter(|file| applies_to(rule, file.access)).map(|file| &file.name);
-    let Argument::Path(pattern) = &rule.argument else {
-        return Match::of(rule.argument == Argument::Any && files.count() > 0);
-    };
-    let compare = |text: &str| pattern.matches(&Path::read(text), workdir, comparison(rule.action));
-    let one = |word: &Word| {
-        let behind_equals = word.text.split_once('=').map_or(Match::No, |(_, value)| compare(value));
-        match word.reading {
-            Reading::Open => Match::Maybe,
-            Reading::Exact => compare(&word.text).max(behind_equals),
+impl Command {
+    fn new(words: Words, workdir: &Workdir) -> Self {
+        let (folders, is_known) = workdir.current();
+        let mut is_complete = true;
+        let mut places = Vec::new();
+        for word in &words {
+            let parts = parts(&word.text);
+            is_complete &=
+                parts.len() <= MAX_PARTS && (is_known || parts.iter().all(|part| part.starts_with('/')));
+            for part in parts.into_iter().take(MAX_PARTS) {
+                places.extend(folders.iter().map(|folder| Place::of_argument(folder, part)));
+            }
         }
-    };
-    let words = command.words.iter().chain(files).map(one);
-    let unknown = if command.runs == Runs::Unknown { Match::Maybe } else { Match::No };
-    words.max().unwrap_or(Match::No).max(unknown)
+        let current = folders.iter().map(|folder| Place::new(folder, "")).collect();
+        Self { words, has_moved: workdir.has_moved(), current, places, is_complete }
+    }
+
+    fn is_allowed_by(&self, rule: &Rule) -> bool {
+        let Argument::Command(pattern) = &rule.argument else { return false };
+        let program = self.words.first().map_or("", |word| word.text.as_str());
+        // After a `cd` it may be a different program.
+        let may_be_another = program.contains('/') && !program.starts_with('/') && self.has_moved;
+        let is_harmless =
+            || !programs::is_open_ended(&self.words, pattern.len()) && !self.may_change_protected();
+        !may_be_another && pattern.covers(&self.words) && (pattern.is_exact() || is_harmless())
+    }
+
+    fn may_change_protected(&self) -> bool {
+        !self.only_reads() && self.places.iter().any(|place| protected_name(place).is_some())
+    }
+
+    fn only_reads(&self) -> bool {
+        programs::only_reads(&self.words)
+    }
+
+    fn is_open_ended(&self) -> bool {
+        programs::is_open_ended(&self.words, self.words.len())
+    }
+
+    fn match_words(&self, pattern: &CommandPattern) -> Match {
+        if !self.is_open_ended() {
+            return pattern.may_cover(&self.words);
+        }
+        // It may run another program, which is in its arguments or not.
+        let starts = (0..self.words.len()).map(|start| pattern.may_cover(&self.words[start..]));
+        starts.max().unwrap_or(Match::No).max(Match::Maybe)
+    }
+
+    /// A path rule applies to every word that could be such a path, and to what is read below folders.
+    fn match_paths(&self, paths: &PathMatcher<'_>) -> Match {
+        let named = self.places.iter().map(|place| paths.may_cover(place)).max().unwrap_or(Match::No);
+        let is_below = |place: &Place| place.is_folder && paths.may_cover_below(place);
+        let may_read_below = match programs::descent(&self.words) {
+            Descent::No => false,
+            Descent::Arguments => self.places.iter().any(is_below),
+            Descent::ArgumentsOrCurrent => self.places.iter().chain(&self.current).any(is_below),
+        };
+        named.max(Match::maybe(may_read_below || !self.is_complete || self.is_open_ended()))
+    }
 }
 
-/// True for rules on reading or writing files.
-fn applies_to(rule: &Rule, access: Access) -> bool {
-    match access {
-        Access::Read => rule.applies_to("Read"),
-        Access::Write => rule.applies_to("Edit") || rule.applies_to("Write"),
+/// The word itself, and what follows an option's letter, `=`, `:`, `@` or `,` (`--file=x`, `-ox`, `HEAD:x`, `@x`).
+fn parts(word: &str) -> Vec<&str> {
+    let is_separator = |letter| matches!(letter, '=' | ':' | '@' | ',');
+    let mut parts = vec![word];
+    parts.extend(word.match_indices(is_separator).map(|(at, _)| &word[at + 1..]));
+    parts.extend(word.split(is_separator));
+    // `-xzfpath`
+    if word.starts_with('-') {
+        parts.extend(word.char_indices().skip(2).take(MAX_LETTERS).map(|(at, _)| &word[at..]));
     }
+    parts.retain(|part| !part.is_empty());
+    parts.sort_unstable();
+    parts.dedup();
+    parts
 }

@@ -1,24 +1,28 @@
 //! Applies the rules to one tool use. Deny beats ask and ask beats allow, in whatever order they are written.
 
-#[cfg(test)]
-mod against_bash;
 mod command;
+mod file;
+mod programs;
 #[cfg(test)]
 mod tests;
+mod workdir;
 
 use serde_json::Value;
 
-use super::path::Path;
-use super::pattern::{Comparison, Match};
-use super::rule::{Argument, EDITING_TOOLS, READING_TOOLS, Rule, RuleAction};
+use super::effect::{Effect, Syntax};
+use super::pattern::Match;
+use super::rule::{Argument, Rule, RuleAction};
+use command::CommandUse;
+use file::FileUse;
+pub use workdir::Workdir;
 
-/// The operator's rules.
+/// Rules in force.
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Vec<Rule>);
 
 /// The result of applying the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ruling<'r> {
+pub enum Ruling<'r> {
     /// This rule decides.
     Decided(&'r Rule),
     /// Whether this ask or deny rule applies is not certain before the tool runs.
@@ -43,16 +47,59 @@ impl Rules {
         self.0.is_empty()
     }
 
-    /// Applies the rules to this tool use.
-    pub(super) fn judge(&self, tool: &str, input: &Value, workdir: Option<&Path>) -> Ruling<'_> {
-        let found = match tool {
-            "Bash" => self.on_command(input, workdir),
-            "WebFetch" => self.on_url(input),
-            _ if READING_TOOLS.contains(&tool) || EDITING_TOOLS.contains(&tool) => {
-                self.on_file(tool, input, workdir)
+    /// All rules, in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.0.iter()
+    }
+
+    /// Adds a rule.
+    pub fn add(&mut self, rule: Rule) {
+        self.0.push(rule);
+    }
+
+    /// Removes the rules for which this returns false.
+    pub fn retain(&mut self, keep: impl FnMut(&Rule) -> bool) {
+        self.0.retain(keep);
+    }
+
+    /// Applies the rules to this tool use. Looks at the disk, to see where paths lead.
+    pub fn judge(&self, tool: &str, input: &Value, workdir: &Workdir) -> Ruling<'_> {
+        let effect = Effect::of(tool, input);
+        let of_tool = || self.0.iter().filter(|rule| rule.applies_to(tool, effect));
+        let mut found = MatchedRules::default();
+        for rule in of_tool().filter(|rule| rule.argument == Argument::Any) {
+            let is_allowed =
+                rule.action != RuleAction::Allow || !file::is_protected(effect, tool, input, workdir);
+            found.add(rule, Match::of(is_allowed));
+        }
+        match effect {
+            Effect::Command(syntax) => {
+                let command = CommandUse::new(input, syntax, workdir);
+                for rule in self.restricting() {
+                    found.add(rule, command.match_rule(rule, tool, workdir));
+                }
+                let allowing: Vec<&Rule> =
+                    of_tool().filter(|rule| rule.action == RuleAction::Allow).collect();
+                found.allowed = found.allowed.or_else(|| command.allowed_by(&allowing));
             }
-            _ => self.on_name(tool),
-        };
+            Effect::Read | Effect::Edit => {
+                let file = FileUse::new(tool, input, workdir);
+                for rule in of_tool() {
+                    found.add(rule, file.match_rule(rule));
+                }
+            }
+            Effect::Fetch => {
+                for rule in of_tool() {
+                    found.add(rule, match_url(rule, input));
+                }
+            }
+            Effect::Other => {}
+        }
+        if matches!(effect, Effect::Other | Effect::Command(Syntax::Unknown)) {
+            for rule in self.restricting() {
+                found.add(rule, file::match_strings(rule, input, workdir));
+            }
+        }
         match found {
             MatchedRules { strongest: Some(rule), .. } => Ruling::Decided(rule),
             MatchedRules { uncertain: Some(rule), .. } => Ruling::Uncertain(rule),
@@ -61,101 +108,23 @@ impl Rules {
         }
     }
 
+    fn restricting(&self) -> impl Iterator<Item = &Rule> {
+        self.0.iter().filter(|rule| rule.action != RuleAction::Allow)
+    }
+
     fn fallback(&self) -> Ruling<'_> {
         let rest = self.0.iter().filter(|rule| rule.is_fallback());
         rest.max_by_key(|rule| rule.action).map_or(Ruling::NotCovered, Ruling::Decided)
     }
-
-    fn rules_for<'r>(&'r self, tool: &str) -> impl Iterator<Item = &'r Rule> {
-        self.0.iter().filter(move |rule| rule.applies_to(tool))
-    }
-
-    fn on_name<'r>(&'r self, tool: &str) -> MatchedRules<'r> {
-        let mut found = MatchedRules::default();
-        for rule in self.rules_for(tool) {
-            found.add(rule, Match::of(rule.argument == Argument::Any));
-        }
-        found
-    }
-
-    fn on_url(&self, input: &Value) -> MatchedRules<'_> {
-        let address = input.get("url").and_then(Value::as_str);
-        let mut found = MatchedRules::default();
-        for rule in self.rules_for("WebFetch") {
-            found.add(
-                rule,
-                match &rule.argument {
-                    Argument::Any => Match::Yes,
-                    Argument::Domain(pattern) => {
-                        address.map_or(Match::Maybe, |address| pattern.matches(address))
-                    }
-                    Argument::Command(_) | Argument::Path(_) => Match::No,
-                },
-            );
-        }
-        found
-    }
-
-    fn on_file<'r>(&'r self, tool: &str, input: &Value, workdir: Option<&Path>) -> MatchedRules<'r> {
-        let target = FileTarget::of(tool, input);
-        let mut found = MatchedRules::default();
-        for rule in self.rules_for(tool) {
-            found.add(
-                rule,
-                match &rule.argument {
-                    Argument::Any => Match::Yes,
-                    Argument::Path(pattern) => match &target {
-                        FileTarget::Unknown => Match::Maybe,
-                        FileTarget::File(path) => pattern.matches(path, workdir, comparison(rule.action)),
-                        FileTarget::Below(folder) => {
-                            match pattern.matches(folder, workdir, comparison(rule.action)) {
-                                Match::No if pattern.may_match_below(folder, workdir) => Match::Maybe,
-                                certain @ (Match::No | Match::Maybe | Match::Yes) => certain,
-                            }
-                        }
-                    },
-                    Argument::Command(_) | Argument::Domain(_) => Match::No,
-                },
-            );
-        }
-        found
-    }
 }
 
-/// What a file tool works on.
-enum FileTarget {
-    File(Path),
-    /// The folder and everything below it.
-    Below(Path),
-    /// The input does not say.
-    Unknown,
-}
-
-impl FileTarget {
-    fn of(tool: &str, input: &Value) -> Self {
-        let text = |key: &str| input.get(key).and_then(Value::as_str);
-        let named = match tool {
-            "NotebookEdit" | "NotebookRead" => text("notebook_path"),
-            "Grep" | "Glob" | "LS" => Some(text("path").unwrap_or(".")),
-            _ => text("file_path"),
-        };
-        // A glob pattern may lead out of the folder.
-        let leads_away = |pattern: &str| pattern.starts_with(['/', '~']) || pattern.contains("..");
-        match named {
-            Some(path) if path.contains(char::is_control) => Self::Unknown,
-            Some(_) if tool == "Glob" && text("pattern").is_none_or(leads_away) => Self::Unknown,
-            Some(path) if tool == "Grep" => Self::Below(Path::read(path)),
-            Some(path) => Self::File(Path::read(path)),
-            None => Self::Unknown,
+fn match_url(rule: &Rule, input: &Value) -> Match {
+    match &rule.argument {
+        Argument::Domain(pattern) => {
+            let address = input.get("url").and_then(Value::as_str);
+            address.map_or(Match::Maybe, |address| pattern.matches(address))
         }
-    }
-}
-
-/// Allow rules compare exactly; ask and deny rules compare loosely, so that they rather match too much.
-fn comparison(action: RuleAction) -> Comparison {
-    match action {
-        RuleAction::Allow => Comparison::Exact,
-        RuleAction::Ask | RuleAction::Deny => Comparison::Loose,
+        Argument::Any | Argument::Command(_) | Argument::Path(_) => Match::No,
     }
 }
 
