@@ -1,7 +1,7 @@
 //! What the kernel keeps each agent from, for `toolgate check` and `toolgate doctor`.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use toolgate_backend::SandboxSupport;

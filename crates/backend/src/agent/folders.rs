@@ -216,7 +216,8 @@ fn make_accessible(folder: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o700))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -251,7 +252,7 @@ mod tests {
         fs::create_dir_all(leftover.join("home/cache")).expect("folders");
         fs::write(leftover.join("home/cache/file"), "x").expect("a file");
         delete_leftovers(agent.path());
-        assert_eq!(entries(agent.path()), [live.folder.clone()]);
+        assert_eq!(entries(agent.path()), std::slice::from_ref(&live.folder));
         assert!(live.home().is_dir());
     }
 

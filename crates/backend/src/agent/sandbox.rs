@@ -10,6 +10,8 @@
 #[cfg(target_os = "linux")]
 mod enforce;
 mod notice;
+#[cfg(target_os = "linux")]
+mod sockets;
 mod support;
 
 use std::ffi::OsStr;

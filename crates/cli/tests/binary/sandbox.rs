@@ -1,7 +1,7 @@
 //! The sandbox of an agent process, with a shell in place of the agent's program.
 
 use std::fs;
-use std::net::{TcpListener, UdpSocket};
+use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -137,7 +137,7 @@ fn tcp_connects_only_to_the_listed_ports_and_listens_nowhere() {
     let (listed, other) =
         (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let (port, other_port) = (listed.local_addr().unwrap().port(), other.local_addr().unwrap().port());
-    let listen = "perl -MSocket -e 'socket(S, AF_INET, SOCK_STREAM, 0) or die $!; \
+    let bind = "perl -MSocket -e 'socket(S, AF_INET, SOCK_STREAM, 0) or die $!; \
                   bind(S, sockaddr_in(0, INADDR_LOOPBACK)) or die $!'";
     for scene in [
         Scene::new().with("gateway_port", json!(port)),
@@ -145,11 +145,59 @@ fn tcp_connects_only_to_the_listed_ports_and_listens_nowhere() {
     ] {
         scene.allows(&connect_to(port));
         scene.denies(&connect_to(other_port));
-        scene.denies(listen);
+        scene.denies(bind);
     }
     let open = Scene::new().with("connect", json!("any"));
     open.allows(&connect_to(other_port));
-    open.allows(listen);
+    open.allows(bind);
+}
+
+/// A script that opens a socket with these arguments and then does something with it.
+fn socket(arguments: &str, then: &str) -> String {
+    format!("perl -MSocket -e 'socket(S, {arguments}) or die $!; {then} or die $!'")
+}
+
+#[test]
+fn sockets_that_landlock_does_not_cover_are_denied() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("sockaddr_in({}, INADDR_LOOPBACK)", listener.local_addr().unwrap().port());
+    let scene = Scene::new();
+    let path = scene.outside.path().join("socket");
+    let _listener = UnixListener::bind(&path).unwrap();
+    let connect_unix = format!("connect(S, sockaddr_un(\"{}\"))", path.display());
+    let (udp, send) = ("AF_INET, SOCK_DGRAM, 0", format!("send(S, \"x\", 0, {address})"));
+    // Multipath TCP has the number 262, and the flag opens a connection in `send`.
+    let network = [
+        socket("AF_INET, SOCK_STREAM, 262", &format!("connect(S, {address})")),
+        socket("AF_INET, SOCK_STREAM, 0", &format!("send(S, \"x\", 0x20000000, {address})")),
+        socket("AF_INET6, SOCK_SEQPACKET, 132", "1"),
+    ];
+    let local = [
+        socket("AF_UNIX, SOCK_STREAM, 0", &connect_unix),
+        // A virtual machine's host.
+        socket("40, SOCK_STREAM, 0", "1"),
+        "perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_DGRAM, 0) or die $!'".to_owned(),
+    ];
+    for script in network.iter().chain(&local).chain([&socket(udp, &send)]) {
+        scene.denies(script);
+    }
+    scene.allows("perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or die $!'");
+    // Netlink, with which programs list the network's interfaces.
+    scene.allows(&socket("16, SOCK_RAW, 0", "1"));
+
+    // Names are resolved over UDP.
+    let with_ports = Scene::new().with("connect", json!({ "ports": [443] }));
+    for script in network.iter().chain(&local) {
+        with_ports.denies(script);
+    }
+    with_ports.allows(&socket(udp, &send));
+
+    let open = Scene::new().with("connect", json!("any"));
+    for script in &local {
+        open.denies(script);
+    }
+    open.allows(&socket(udp, &send));
+    open.allows(&network[1]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Restricts the current process: Landlock for files, TCP, signals and abstract sockets; no capabilities; no new
-//! privileges.
+//! Restricts the current process: Landlock for files, TCP, signals and abstract sockets; a filter for other sockets; no
+//! capabilities; no new privileges.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use rustix::thread::{
     set_capabilities, set_no_new_privs,
 };
 
-use super::{Connect, Sandbox, SandboxMode};
+use super::{Connect, Sandbox, SandboxMode, sockets};
 
 /// The newest version of Landlock's interface that is used. Older kernels enforce what they know of it.
 const VERSION: ABI = ABI::V6;
@@ -28,7 +28,7 @@ pub(super) fn enforce(sandbox: &Sandbox) -> io::Result<()> {
     set_no_new_privs(true)?;
     drop_capabilities()?;
     ruleset.restrict_self().map_err(io::Error::other)?;
-    Ok(())
+    sockets::restrict(&sandbox.connect)
 }
 
 fn ruleset(sandbox: &Sandbox) -> io::Result<RulesetCreated> {

@@ -38,7 +38,7 @@ impl Scene {
         let settings = settings.replace("OUTSIDE", outside.path().to_str().unwrap());
         let config = format!(
             "store = \"memory\"\n\
-             [upstreams.scripted]\ndialect = \"anthropic-messages\"\nbase_url = \"{}\"\napi_key = \"k\"\n\
+             [upstreams.scripted]\ndialect = \"anthropic-messages\"\nbase_url = \"{}\"\n\
              [models.scripted]\nupstream = \"scripted\"\n[models.agent]\nagent = \"claude\"\n\
              [approvals]\nrules = [\"allow *\"]\n\
              [agents.claude]\ncommand = \"{program}\"\nmodel = \"scripted\"\ntools = [\"Bash\"]\n\
@@ -250,14 +250,19 @@ fn the_folders_of_a_killed_gateway_are_deleted_at_the_next_start() {
 
 #[test]
 fn nothing_in_the_working_directory_is_executed_at_start() {
-    for program in programs() {
-        let scene = Scene::new(&program, "");
+    let sprung = |program: &str, settings: &str| -> Vec<String> {
+        let scene = Scene::new(program, settings);
         set_traps(scene.work.path());
         scene.run("true");
-        let traps = fs::read_dir(scene.work.path().join("sprung")).unwrap();
-        let sprung: Vec<_> = traps.map(|entry| entry.unwrap().file_name()).collect();
-        assert!(sprung.is_empty(), "{program} executed {sprung:?}");
+        let sprung = fs::read_dir(scene.work.path().join("sprung")).unwrap();
+        sprung.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let programs = programs();
+    for program in &programs {
+        assert_eq!(sprung(program, ""), Vec::<String>::new(), "{program}");
     }
+    // Without toolgate's settings for git, the older version would execute one: the traps work.
+    assert_eq!(sprung(&programs[0], "env = { GIT_CONFIG_COUNT = \"0\" }"), ["core.fsmonitor"]);
 }
 
 /// Makes the folder a repository whose configuration names a program wherever git can run one. Each leaves a file.
@@ -274,7 +279,7 @@ fn set_traps(work: &Path) {
     fs::create_dir(&sprung).unwrap();
     let trap = |name: &str| {
         let path = work.join(format!("trap-{name}"));
-        fs::write(&path, format!("#!/bin/sh\ntouch {}/{name}\ncat\n", sprung.display())).unwrap();
+        fs::write(&path, format!("#!/bin/sh\ntouch {}/{name}\n", sprung.display())).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path.display().to_string()
     };
