@@ -46,13 +46,6 @@ pub struct GatewayAccess {
     pub key: SecretString,
 }
 
-impl GatewayAccess {
-    /// The gateway's port.
-    fn port(&self) -> Option<u16> {
-        self.base_url.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
-    }
-}
-
 /// Environment variables that this module relies on. The operator's `env` is added to them.
 const ENVIRONMENT: [(&str, &str); 13] = [
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
@@ -96,7 +89,8 @@ pub(super) fn command(
     let mut command = match config.supervision {
         // If the program does not exist, start it directly: the operating system's error says so best.
         Supervision::OwnProgram if config.program.is_file() => {
-            let sandbox = Sandbox::of(config, folders, gateway_access.and_then(GatewayAccess::port));
+            let gateway = gateway_access.map(|access| access.base_url.as_str());
+            let sandbox = Sandbox::of(config, folders, gateway);
             supervised(&config.program, sandbox.as_ref())?
         }
         Supervision::OwnProgram | Supervision::None => Command::new(&config.program),

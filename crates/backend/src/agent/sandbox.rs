@@ -106,12 +106,9 @@ const SYSTEM: [&str; 14] = [
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 impl Sandbox {
-    /// The sandbox of a process with these folders; `None` if the agent runs without one.
-    pub(super) fn of(
-        config: &AgentConfig,
-        folders: &ProcessFolders,
-        gateway_port: Option<u16>,
-    ) -> Option<Self> {
+    /// The sandbox of a process with these folders; `None` if the agent runs without one. `gateway` is the gateway's
+    /// base URL.
+    pub(super) fn of(config: &AgentConfig, folders: &ProcessFolders, gateway: Option<&str>) -> Option<Self> {
         let SandboxConfig { mode, read, write, connect } = &config.sandbox;
         if *mode == SandboxMode::Off {
             return None;
@@ -123,7 +120,7 @@ impl Sandbox {
             read: system.chain(installation(&config.program)).chain(read.iter().cloned()).collect(),
             write: devices.chain(write.iter().cloned()).collect(),
             own: vec![config.working_directory(), folders.home(), folders.temp()],
-            gateway_port,
+            gateway_port: gateway.and_then(port),
             connect: connect.clone(),
         })
     }
@@ -175,6 +172,10 @@ impl SandboxConfig {
             ..self.clone()
         }
     }
+}
+
+fn port(base_url: &str) -> Option<u16> {
+    base_url.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
 }
 
 /// The files of the program: the program itself, and the folder with its packages if it was installed by a package

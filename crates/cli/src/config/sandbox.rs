@@ -67,10 +67,8 @@ fn read_path(key: &str, written: &Located<String>, context: &mut ReadContext<'_>
         return None;
     };
     if !path.exists() {
-        let problem = format!(
-            "`{key}`: there is nothing at {}: agents started before it exists cannot use it",
-            path.display()
-        );
+        let problem =
+            format!("`{key}`: there is nothing at {}: create it, or remove it from the list", path.display());
         context.warning(written.position, problem);
     }
     Some(path)
@@ -172,14 +170,53 @@ mod tests {
 
     #[test]
     fn mistakes_are_reported() {
-        check_problems("sandbox = \"on\"", &expect![[""]]);
-        check_problems("sandbox = 1", &expect![[""]]);
-        check_problems("sandbox = { raed = [] }", &expect![[""]]);
-        check_problems("sandbox = { read = \"/usr\" }", &expect![[""]]);
-        check_problems("sandbox = { read = [\"\"] }", &expect![[""]]);
-        check_problems("sandbox = { write = [\"/no/such/folder\"] }", &expect![[""]]);
+        check_problems(
+            "sandbox = \"on\"",
+            &expect![[r#"
+            toolgate.toml:5:1: `sandbox` must be true, false, "required" or a table, as in { connect = [443] }
+            1 error: nothing was started
+        "#]],
+        );
+        check_problems(
+            "sandbox = 1",
+            &expect![[r#"
+            toolgate.toml:5:1: `sandbox` must be true, false, "required" or a table, as in { connect = [443] }
+            1 error: nothing was started
+        "#]],
+        );
+        check_problems(
+            "sandbox = { raed = [] }",
+            &expect![[r#"
+            toolgate.toml:5:13: unknown key `raed` in [agents.a.sandbox]; did you mean `read`?
+            1 error: nothing was started
+        "#]],
+        );
+        check_problems(
+            "sandbox = { read = \"/usr\" }",
+            &expect![[r#"
+            toolgate.toml:5:20: `read` must be a list of strings, not a string
+            1 error: nothing was started
+        "#]],
+        );
+        check_problems(
+            "sandbox = { read = [\"\"] }",
+            &expect![[r#"
+            toolgate.toml:5:21: `read` contains an empty path: remove it
+            1 error: nothing was started
+        "#]],
+        );
+        check_problems(
+            "sandbox = { write = [\"/no/such/folder\"] }",
+            &expect![[r#"
+            toolgate.toml:5:22: warning: `write`: there is nothing at /no/such/folder: create it, or remove it from the list
+        "#]],
+        );
+        let expected = expect![[r#"
+            toolgate.toml:5:13: `connect` must be a list of TCP ports from 1 to 65535, as in [443], or "any"
+            1 error: nothing was started
+        "#]];
         for connect in ["443", "\"all\"", "[0]", "[65536]", "[\"443\"]", "[-1]", "[443.0]"] {
-            check_problems(&format!("sandbox = {{ connect = {connect} }}"), &expect![[""]]);
+            check_problems(&format!("sandbox = {{ connect = {connect} }}"), &expected);
         }
     }
 }
