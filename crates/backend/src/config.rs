@@ -15,6 +15,7 @@ use crate::pattern::ModelPattern;
 pub use crate::agent::config::{
     AgentConfig, AgentModel, AgentName, Builtins, PoolSize, Supervision, SystemMode,
 };
+pub use crate::agent::sandbox::{Connect, SandboxConfig, SandboxMode};
 
 /// Everything [`Router::assemble`](crate::Router::assemble) needs.
 #[derive(Clone, Debug, Default)]

@@ -65,6 +65,9 @@ pub(crate) enum Command {
 /// An agent program that must not outlive the gateway.
 #[derive(Args)]
 pub(crate) struct SupervisedAgent {
+    /// The program's sandbox, as JSON
+    #[arg(long)]
+    pub(crate) sandbox: Option<String>,
     /// The process id of this process's parent
     pub(crate) parent: u32,
     /// The agent's program

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use toolgate_backend::SandboxSupport;
 use toolgate_backend::config::{AgentConfig, AgentModel, ProxyConfig, UpstreamConfig};
 use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_state::StoreUrl;
@@ -15,6 +16,7 @@ use crate::announce;
 use crate::args::Options;
 use crate::config::{self, AGENT_PROGRAM, ANTHROPIC_KEY, Config, ConfigSource, FILE_NAME, OPENAI_KEY};
 use crate::environment::Environment;
+use crate::sandbox_report;
 
 /// How long to try to connect to a host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -70,11 +72,9 @@ pub(crate) fn run(
     check_keys(&loaded.source, environment, out)?;
     check_approvals(&config.approvals, out)?;
     check_agents(config, environment, out)?;
-    Ok(if port == Readiness::Ready && store == Readiness::Ready {
-        Readiness::Ready
-    } else {
-        Readiness::NotReady
-    })
+    let sandboxes = check_sandboxes(&config.backend.agents, out)?;
+    let is_ready = [port, store, sandboxes].iter().all(|readiness| *readiness == Readiness::Ready);
+    Ok(if is_ready { Readiness::Ready } else { Readiness::NotReady })
 }
 
 #[derive(Clone, Copy)]
@@ -231,6 +231,26 @@ fn check_agent(agent: &AgentConfig, out: &mut dyn Write) -> io::Result<()> {
         line(out, Status::Hint, "", &format!("{name} has no key: {advice}"))?;
     }
     Ok(())
+}
+
+/// Shows what this machine can enforce and what each agent may reach.
+fn check_sandboxes(agents: &[AgentConfig], out: &mut dyn Write) -> io::Result<Readiness> {
+    let support = SandboxSupport::of_this_machine();
+    let status = if support.is_complete() { Status::Ok } else { Status::Hint };
+    line(out, status, "sandbox", &support.to_string())?;
+    let mut readiness = Readiness::Ready;
+    for agent in agents {
+        let name = &agent.name;
+        line(out, Status::Ok, "", &format!("{name}: {}", sandbox_report::reach(agent, support)))?;
+        for warning in sandbox_report::warnings(agent) {
+            line(out, Status::Hint, "", &format!("{name}: {warning}"))?;
+        }
+        if let Some(problem) = sandbox_report::unmet_requirement(agent, support) {
+            line(out, Status::Error, "", &format!("{name}: {problem}"))?;
+            readiness = Readiness::NotReady;
+        }
+    }
+    Ok(readiness)
 }
 
 /// The oldest tested version.

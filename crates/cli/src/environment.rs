@@ -62,6 +62,11 @@ impl Environment {
             .find(|candidate| is_program(candidate))
     }
 
+    /// The user's home directory.
+    pub(crate) fn home_folder(&self) -> Option<PathBuf> {
+        self.variable("HOME").map(PathBuf::from)
+    }
+
     /// The platform's folder for a program's data, such as `~/.local/share/toolgate`.
     pub(crate) fn data_folder(&self) -> Option<PathBuf> {
         self.platform_folder("XDG_DATA_HOME", ".local/share")

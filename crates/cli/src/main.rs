@@ -19,6 +19,7 @@ mod log_escape;
 mod log_queue;
 mod logging;
 mod profiles;
+mod sandbox_report;
 mod serve;
 mod signals;
 mod trigger_secret;
@@ -35,6 +36,7 @@ use config::ConfigErrors;
 use doctor::Readiness;
 use environment::Environment;
 use import::ImportErrors;
+use toolgate_backend::{SandboxSupport, SupervisedProgram};
 
 /// A turn makes dozens of small allocations, which cost half as much as with the system's allocator. Built without huge
 /// pages, which would double the memory of an idle gateway.
@@ -67,25 +69,33 @@ fn run(command: Command, options: &Options) -> anyhow::Result<ExitCode> {
             import::toolify(&file, output.as_deref(), &environment, &mut out)?;
         }
         Command::Keys { action: KeysAction::New { name } } => keys::new(&name, &mut out)?,
-        Command::SuperviseAgent(agent) => return supervise_agent(&agent),
-        Command::ExecAgent(agent) => return Err(exec_agent(&agent)),
+        Command::SuperviseAgent(agent) => return supervise_agent(agent),
+        Command::ExecAgent(agent) => return Err(exec_agent(agent)),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn supervise_agent(agent: &SupervisedAgent) -> anyhow::Result<ExitCode> {
-    let code = toolgate_backend::supervise(agent.parent, &agent.program, &agent.arguments);
-    Ok(ExitCode::from(code.with_context(|| describe_run(agent))?))
+fn supervise_agent(agent: SupervisedAgent) -> anyhow::Result<ExitCode> {
+    let (gateway, program) = supervised(agent);
+    let code = toolgate_backend::supervise(gateway, &program);
+    Ok(ExitCode::from(code.with_context(|| describe_run(&program))?))
 }
 
 /// Returns only if it cannot be done.
-fn exec_agent(agent: &SupervisedAgent) -> anyhow::Error {
-    let error = toolgate_backend::exec_supervised(agent.parent, &agent.program, &agent.arguments);
-    anyhow::Error::new(error).context(describe_run(agent))
+fn exec_agent(agent: SupervisedAgent) -> anyhow::Error {
+    let (supervisor, program) = supervised(agent);
+    let error = toolgate_backend::exec_supervised(supervisor, &program);
+    anyhow::Error::new(error).context(describe_run(&program))
 }
 
-fn describe_run(agent: &SupervisedAgent) -> String {
-    format!("running {}", agent.program.to_string_lossy())
+/// The parent's process id and the program.
+fn supervised(agent: SupervisedAgent) -> (u32, SupervisedProgram) {
+    let SupervisedAgent { sandbox, parent, program, arguments } = agent;
+    (parent, SupervisedProgram { sandbox, program, arguments })
+}
+
+fn describe_run(program: &SupervisedProgram) -> String {
+    format!("running {}", program.program.to_string_lossy())
 }
 
 fn check(options: &Options, environment: &Environment, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -95,6 +105,7 @@ fn check(options: &Options, environment: &Environment, out: &mut dyn Write) -> a
     }
     let backend = &loaded.config.backend;
     profiles::print(backend, out)?;
+    sandbox_report::print(&backend.agents, SandboxSupport::of_this_machine(), out)?;
     writeln!(
         out,
         "{}: ok, {}, {} and {}",

@@ -1,6 +1,7 @@
 //! The owner of one process. It selects over the process's output, commands and decisions, so neither a slow person
 //! nor a slow client can block it.
 
+use std::io;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -16,6 +17,7 @@ use super::config::AgentConfig;
 use super::core::Core;
 use super::cost::CostMeter;
 use super::errors;
+use super::folders::ProcessFolders;
 use super::launch::{self, Launch};
 use super::opening::Setup;
 use super::pending_approvals::PendingApprovals;
@@ -75,9 +77,8 @@ impl Actor {
             core.open(&opening, tools);
         }
         let mut record_queue = RecordQueue::new(Arc::clone(&self.pool));
-        let command = launch::command(self.pool.config(), &self.launch, self.pool.gateway_access());
-        match Process::start(command) {
-            Ok(mut process) => {
+        match self.start_process() {
+            Ok((folders, mut process)) => {
                 tracing::debug!(agent = %self.pool.config().name, process = process.id(), "an agent process started");
                 let end = self.serve(&mut core, &mut record_queue, &mut process).await;
                 self.pool.remove(self.id);
@@ -90,6 +91,9 @@ impl Actor {
                 }
                 // A request that claimed the process at the last moment has put its turn into the mailbox.
                 self.refuse_all(&last);
+                drop(self.slot);
+                self.pool.process_exited();
+                folders.delete().await;
             }
             Err(error) => {
                 self.pool.remove(self.id);
@@ -99,10 +103,18 @@ impl Actor {
                 while let Some(command) = self.commands.recv().await {
                     refuse(command, &error);
                 }
+                drop(self.slot);
+                self.pool.process_exited();
             }
         }
-        drop(self.slot);
-        self.pool.process_exited();
+    }
+
+    /// Starts the program in its own private folders.
+    fn start_process(&self) -> io::Result<(ProcessFolders, Process)> {
+        let config = self.pool.config();
+        let folders = ProcessFolders::create(&config.folder)?;
+        let command = launch::command(config, &self.launch, self.pool.gateway_access(), &folders)?;
+        Ok((folders, Process::start(command)?))
     }
 
     fn refuse_all(&mut self, error: &TurnError) {

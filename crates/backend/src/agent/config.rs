@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::launch::WORK_FOLDER;
+use super::sandbox::SandboxConfig;
+
+/// The subfolder of an agent's folder that it works in by default.
+const WORK_FOLDER: &str = "work";
 
 /// Claude Code as a back end.
 #[derive(Clone, Debug)]
@@ -25,7 +28,8 @@ pub struct AgentConfig {
     pub system: SystemMode,
     /// Its working directory; defaults to a subfolder of `folder`.
     pub workdir: Option<PathBuf>,
-    /// Its private home directory. It keeps the operator's settings, caches and logins out.
+    /// The folder for its own files. Each process has its private home directory below it, which keeps the operator's
+    /// settings, caches and logins out.
     pub folder: PathBuf,
     /// The limit of model calls per turn; `None` for no limit (E4).
     pub max_turns: Option<u32>,
@@ -37,6 +41,8 @@ pub struct AgentConfig {
     pub pool: PoolSize,
     /// How its processes are ended when the gateway is killed.
     pub supervision: Supervision,
+    /// What its processes may reach.
+    pub sandbox: SandboxConfig,
 }
 
 /// Longer than a model thinks, a build runs or a person takes to decide.
@@ -59,6 +65,7 @@ impl AgentConfig {
             stall_timeout: DEFAULT_STALL_TIMEOUT,
             pool: PoolSize::default(),
             supervision: Supervision::default(),
+            sandbox: SandboxConfig::default(),
         }
     }
 }
@@ -95,11 +102,11 @@ impl fmt::Display for AgentName {
 /// How an agent's processes are ended when the gateway is killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Supervision {
-    /// The program exits when its stdin closes. Before that it may call its model once more.
+    /// The program exits when its stdin closes. Before that it may call its model once more. It runs without a sandbox.
     #[default]
     None,
-    /// The gateway's own executable supervises each process. It must implement
-    /// [`SUPERVISE_COMMAND`](crate::SUPERVISE_COMMAND).
+    /// The gateway's own executable supervises each process and starts it in its sandbox. It must implement
+    /// [`SUPERVISE_COMMAND`](crate::SUPERVISE_COMMAND) and [`EXEC_COMMAND`](crate::EXEC_COMMAND).
     OwnProgram,
 }
 

@@ -1,6 +1,7 @@
 //! How the program is started: its arguments and its complete environment. These cannot change later, so a process
 //! serves only requests that would start it the same way.
 
+use std::io;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -9,7 +10,9 @@ use tokio::process::Command;
 use toolgate_dialect::claude_stream_json::{SERVER, write::MAX_CALL_WAIT_MS};
 
 use super::config::{AgentConfig, AgentModel, Builtins, Supervision};
-use super::supervisor::{OWN_PROGRAM, SUPERVISE_COMMAND};
+use super::folders::ProcessFolders;
+use super::sandbox::Sandbox;
+use super::supervisor::{OWN_PROGRAM, SANDBOX_OPTION, SUPERVISE_COMMAND};
 
 /// The launch options that depend on the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,15 +67,32 @@ const ENVIRONMENT: [(&str, &str); 13] = [
     ("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"),
 ];
 
+/// The program runs git in its working directory when it starts. These settings keep git from executing programs that
+/// the repository's own configuration names for reading commands: a file system monitor, a hook after the index was
+/// refreshed, a program that verifies signatures.
+const GIT_ENVIRONMENT: [(&str, &str); 6] = [
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_CONFIG_COUNT", "2"),
+    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
+    ("GIT_CONFIG_VALUE_0", "false"),
+    ("GIT_CONFIG_KEY_1", "log.showSignature"),
+    ("GIT_CONFIG_VALUE_1", "false"),
+];
+
 /// The command that starts the program.
 pub(super) fn command(
     config: &AgentConfig,
     launch: &Launch,
     gateway_access: Option<&GatewayAccess>,
-) -> Command {
+    folders: &ProcessFolders,
+) -> io::Result<Command> {
     let mut command = match config.supervision {
         // If the program does not exist, start it directly: the operating system's error says so best.
-        Supervision::OwnProgram if config.program.is_file() => supervised(&config.program),
+        Supervision::OwnProgram if config.program.is_file() => {
+            let gateway = gateway_access.map(|access| access.base_url.as_str());
+            let sandbox = Sandbox::of(config, folders, gateway);
+            supervised(&config.program, sandbox.as_ref())?
+        }
         Supervision::OwnProgram | Supervision::None => Command::new(&config.program),
     };
     command
@@ -109,26 +129,26 @@ pub(super) fn command(
     if let Some(dollars) = config.max_budget_usd {
         command.arg(format!("--max-budget-usd={dollars}"));
     }
+    command.env_clear().envs(ENVIRONMENT).envs(GIT_ENVIRONMENT).envs(folders.environment());
     environment(&mut command, config, launch, gateway_access);
     command.current_dir(config.working_directory());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // A process group of its own: terminal signals go to the gateway alone, and the group can be killed as a whole.
     #[cfg(unix)]
     command.process_group(0);
-    command
+    Ok(command)
 }
 
 /// The program, started through its supervisor.
-fn supervised(program: &Path) -> Command {
+fn supervised(program: &Path, sandbox: Option<&Sandbox>) -> io::Result<Command> {
     let mut command = Command::new(OWN_PROGRAM);
-    command.arg(SUPERVISE_COMMAND).arg(std::process::id().to_string()).arg(program);
-    command
+    command.arg(SUPERVISE_COMMAND);
+    if let Some(sandbox) = sandbox {
+        command.arg(SANDBOX_OPTION).arg(sandbox.to_json()?);
+    }
+    command.arg(std::process::id().to_string()).arg(program);
+    Ok(command)
 }
-
-/// Subfolders of the agent's folder.
-pub(super) const WORK_FOLDER: &str = "work";
-pub(super) const CONFIG_FOLDER: &str = "claude";
-pub(super) const TEMP_FOLDER: &str = "tmp";
 
 fn environment(
     command: &mut Command,
@@ -136,11 +156,7 @@ fn environment(
     launch: &Launch,
     gateway_access: Option<&GatewayAccess>,
 ) {
-    command.env_clear().envs(ENVIRONMENT);
     command.env("MCP_TOOL_TIMEOUT", MAX_CALL_WAIT_MS.to_string());
-    command.env("HOME", &config.folder);
-    command.env("CLAUDE_CONFIG_DIR", config.folder.join(CONFIG_FOLDER));
-    command.env("TMPDIR", config.folder.join(TEMP_FOLDER));
     if launch.builtins == Builtins::None {
         // The client's history is authoritative at any length: the program must not compact it, and the API decides
         // whether it is too long. With built-in tools a single turn may fill the context, and the client could do

@@ -18,6 +18,7 @@ pub(crate) mod config;
 mod core;
 mod cost;
 mod errors;
+mod folders;
 mod handoff;
 mod joined_reply;
 mod launch;
@@ -33,6 +34,7 @@ mod record_queue;
 mod records;
 mod reply_channel;
 mod run_lock;
+pub(crate) mod sandbox;
 mod start_turn;
 mod supervisor;
 mod transcript;
@@ -41,7 +43,6 @@ mod turn_steps;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -59,7 +60,8 @@ use crate::turn::{Answer, Backend, Turn};
 pub use self::approval::{Decider, DenyAll};
 pub use self::launch::GatewayAccess;
 pub use self::records::{AgentRecord, AgentRecordStore, NoRecords};
-pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, exec_supervised, supervise};
+pub use self::sandbox::SandboxSupport;
+pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, SupervisedProgram, exec_supervised, supervise};
 
 /// All agents of a gateway. They run on one thread of their own, because any gateway thread may continue a session.
 pub struct Agents {
@@ -99,9 +101,16 @@ impl Agents {
             stopping: stopping.clone(),
             gateway_access,
         };
+        let support = SandboxSupport::of_this_machine();
         for config in configs {
-            make_folders(config)?;
-            let pool = ProcessPool::new(config.clone(), decider(config), shared.clone());
+            if config.workdir.is_none() {
+                std::fs::create_dir_all(config.working_directory())?;
+            }
+            let folder = config.folder.clone();
+            drop(runtime.spawn_blocking(move || folders::delete_leftovers(&folder)));
+            let sandbox = config.sandbox.enforceable(&config.name, support, config.supervision)?;
+            let pool =
+                ProcessPool::new(AgentConfig { sandbox, ..config.clone() }, decider(config), shared.clone());
             agents.pools.insert(config.name.clone(), Arc::new(pool));
         }
         let (ended, end) = oneshot::channel();
@@ -157,14 +166,6 @@ impl Drop for Agents {
     fn drop(&mut self) {
         self.stopping.cancel();
     }
-}
-
-fn make_folders(config: &AgentConfig) -> io::Result<()> {
-    let make = |folder: &Path| std::fs::create_dir_all(folder);
-    for below in [launch::WORK_FOLDER, launch::CONFIG_FOLDER, launch::TEMP_FOLDER] {
-        make(&config.folder.join(below))?;
-    }
-    Ok(())
 }
 
 /// One agent as a back end.

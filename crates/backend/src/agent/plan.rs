@@ -19,6 +19,7 @@ use super::handoff::CallResult;
 use super::joined_reply::{JoinedReply, Prose};
 use super::launch::{Launch, Thinking};
 use super::opening::{OpeningFingerprint, describe};
+use super::sandbox;
 use super::transcript::SessionTranscript;
 use super::turn_steps;
 use crate::turn::Turn;
@@ -67,7 +68,7 @@ impl TurnPlan {
         };
         let launch = Launch { model, ..launch(&turn.request, config, &tools, &mut losses) };
         let opening = AgentOpening {
-            system: system(&body["system"], config.system),
+            system: with_notice(system(&body["system"], config.system), &launch, config),
             aliases: tools.aliases(),
             schema: schema(&turn.request.output),
         };
@@ -311,6 +312,20 @@ fn system(written: &Value, mode: SystemMode) -> SystemPrompt {
             let joined = texts.collect::<Vec<_>>().join("\n\n");
             if joined.is_empty() { SystemPrompt::Default } else { SystemPrompt::Append(joined) }
         }
+    }
+}
+
+/// Tells an agent with built-in tools the limits of its sandbox.
+fn with_notice(system: SystemPrompt, launch: &Launch, config: &AgentConfig) -> SystemPrompt {
+    let notice = sandbox::notice(config).filter(|_| launch.builtins != Builtins::None);
+    match (system, notice) {
+        (system, None) => system,
+        (SystemPrompt::Replace(mut texts), Some(notice)) => {
+            texts.push(notice);
+            SystemPrompt::Replace(texts)
+        }
+        (SystemPrompt::Append(text), Some(notice)) => SystemPrompt::Append(format!("{text}\n\n{notice}")),
+        (SystemPrompt::Default, Some(notice)) => SystemPrompt::Append(notice),
     }
 }
 

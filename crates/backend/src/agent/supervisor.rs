@@ -9,19 +9,37 @@
 use std::ffi::OsString;
 use std::io;
 
+#[cfg(target_os = "linux")]
+use super::sandbox::Sandbox;
+
 /// The hidden subcommand that makes the gateway's executable a supervisor. Its arguments are the gateway's process id,
-/// the agent's program and the program's arguments.
+/// the agent's program and the program's arguments, and before them the option [`SANDBOX_OPTION`].
 pub const SUPERVISE_COMMAND: &str = "keep-agent";
 
-/// The hidden subcommand that executes the agent's program. Its first argument is the supervisor's process id.
+/// The hidden subcommand that executes the agent's program. It takes the same arguments, but the supervisor's process
+/// id.
 pub const EXEC_COMMAND: &str = "become-agent";
+
+/// The option with the program's sandbox, as JSON. An argument and not a variable: the program inherits those.
+pub(super) const SANDBOX_OPTION: &str = "--sandbox";
+
+/// A program to run under supervision.
+#[derive(Clone, Debug)]
+pub struct SupervisedProgram {
+    /// Its sandbox, as the gateway wrote it; `None` for no restrictions.
+    pub sandbox: Option<String>,
+    /// Its path.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
 
 /// How a process starts its own executable again. A path could point to another version after an update.
 pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Runs the program and returns its exit code. The program inherits the supervisor's stdin, stdout and stderr.
 #[cfg(target_os = "linux")]
-pub fn supervise(gateway: u32, program: &OsString, arguments: &[OsString]) -> io::Result<u8> {
+pub fn supervise(gateway: u32, supervised: &SupervisedProgram) -> io::Result<u8> {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::process::{PidfdFlags, pidfd_open};
 
@@ -30,8 +48,10 @@ pub fn supervise(gateway: u32, program: &OsString, arguments: &[OsString]) -> io
     let gateway_fd = pidfd_open(pid(gateway)?, PidfdFlags::empty())?;
     // Checked after opening the pidfd: before that, the id may have been reused by another process.
     check_parent(gateway)?;
+    let SupervisedProgram { sandbox, program, arguments } = supervised;
     let mut child = std::process::Command::new(OWN_PROGRAM)
         .arg(EXEC_COMMAND)
+        .args(sandbox.iter().flat_map(|sandbox| [SANDBOX_OPTION, sandbox]))
         .arg(std::process::id().to_string())
         .arg(program)
         .args(arguments)
@@ -55,18 +75,33 @@ pub fn supervise(gateway: u32, program: &OsString, arguments: &[OsString]) -> io
     }
 }
 
-/// Replaces this process with the program, which dies with its supervisor. Returns only on failure.
+/// Replaces this process with the program in its sandbox, which dies with its supervisor. Returns only on failure.
 #[cfg(target_os = "linux")]
-pub fn exec_supervised(supervisor: u32, program: &OsString, arguments: &[OsString]) -> io::Error {
-    use rustix::process::{Signal, set_parent_process_death_signal};
+pub fn exec_supervised(supervisor: u32, supervised: &SupervisedProgram) -> io::Error {
     use std::os::unix::process::CommandExt;
 
-    // Set before checking the parent: if the supervisor dies in between, one of the two notices.
-    let tied = set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from);
-    match tied.and_then(|()| check_parent(supervisor)) {
+    let SupervisedProgram { sandbox, program, arguments } = supervised;
+    let restricted = sandbox.as_deref().map_or(Ok(()), restrict);
+    match restricted.and_then(|()| tie_to_parent(supervisor)) {
         Ok(()) => std::process::Command::new(program).args(arguments).exec(),
         Err(error) => error,
     }
+}
+
+#[cfg(target_os = "linux")]
+fn restrict(sandbox: &str) -> io::Result<()> {
+    let sandbox: Sandbox = serde_json::from_str(sandbox)?;
+    sandbox.enforce().map_err(|error| io::Error::other(format!("entering the sandbox failed: {error}")))
+}
+
+/// Makes the kernel kill this process when its parent dies. Called last: a change of privileges may undo it.
+#[cfg(target_os = "linux")]
+fn tie_to_parent(parent: u32) -> io::Result<()> {
+    use rustix::process::{Signal, set_parent_process_death_signal};
+
+    // Set before checking the parent: if the parent dies in between, one of the two notices.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    check_parent(parent)
 }
 
 #[cfg(target_os = "linux")]
@@ -94,12 +129,12 @@ fn pid(id: u32) -> io::Result<rustix::process::Pid> {
 
 /// Linux only. On other systems the program must notice by itself that its stdin is closed.
 #[cfg(not(target_os = "linux"))]
-pub fn supervise(_: u32, _: &OsString, _: &[OsString]) -> io::Result<u8> {
+pub fn supervise(_: u32, _: &SupervisedProgram) -> io::Result<u8> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Linux only.
 #[cfg(not(target_os = "linux"))]
-pub fn exec_supervised(_: u32, _: &OsString, _: &[OsString]) -> io::Error {
+pub fn exec_supervised(_: u32, _: &SupervisedProgram) -> io::Error {
     io::ErrorKind::Unsupported.into()
 }

@@ -6,6 +6,7 @@ use toml::de::DeValue;
 use toolgate_backend::config::{AgentConfig, AgentModel, Builtins, PoolSize, SystemMode};
 
 use super::problem::{Located, ReadContext};
+use super::sandbox;
 use super::secret;
 use super::section::{ListForm, Section};
 
@@ -39,6 +40,7 @@ pub(crate) fn read(
         "max_turns",
         "max_budget_usd",
         "workdir",
+        "sandbox",
         "warm",
         "max",
         "hold",
@@ -52,6 +54,7 @@ pub(crate) fn read(
     let max_turns = section.count("max_turns", MAX_TURNS, context).map(|turns| turns.value.max(1));
     let max_budget_usd = section.amount("max_budget_usd", context).map(|dollars| dollars.value);
     let system = read_system(section, &builtins, context);
+    let sandbox = sandbox::read(section, context);
     let program = read_program(section, context);
     let config = program.map(|program| AgentConfig {
         env,
@@ -62,6 +65,7 @@ pub(crate) fn read(
         max_turns,
         max_budget_usd,
         pool,
+        sandbox,
         ..AgentConfig::new(&name.value, program, private_folder(&name.value, context))
     });
     AgentEntry { name, config, model }

@@ -23,6 +23,7 @@ mod profile;
 mod prompting;
 mod record;
 mod resolve;
+mod sandbox;
 mod secret;
 mod section;
 mod size;

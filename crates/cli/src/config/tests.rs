@@ -439,7 +439,7 @@ agent = "claud"
             toolgate.toml:7:11: `workdir`: there is no folder /no/such/folder: create it, or choose another
             toolgate.toml:8:8: `warm` is greater than `max` (2): lower `warm` or raise `max`
             toolgate.toml:10:8: `hold` is "soon": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
-            toolgate.toml:11:1: unknown key `prompt` in [agents.claude]; the keys here are `command`, `env`, `model`, `tools`, `system`, `max_turns`, `max_budget_usd`, `workdir`, `warm`, `max` and `hold`
+            toolgate.toml:11:1: unknown key `prompt` in [agents.claude]; the keys here are `command`, `env`, `model`, `tools`, `system`, `max_turns`, `max_budget_usd`, `workdir`, `sandbox`, `warm`, `max` and `hold`
             toolgate.toml:14:9: unknown model `missing`: add [models."missing"]; the models are `claude-code` and `x`
             toolgate.toml:15:7: `max = 0` allows no agent process: write 1 or more
             toolgate.toml:16:18: `max_budget_usd` must be a number above 0, not -0.5

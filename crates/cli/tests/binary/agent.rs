@@ -1,6 +1,8 @@
 //! The real Claude Code behind the real binary, with the demo model: no account and no network. Needs its paths in
 //! `CLAUDE_CODE_OLDER` and `CLAUDE_CODE_CURRENT`, which `cargo xtask test` sets.
 
+mod sandbox;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -36,7 +38,7 @@ fn gateway(program: &str) -> (GatewayProcess, String) {
 }
 
 fn processes(folder: &str) -> usize {
-    let home = format!("HOME={folder}\0");
+    let home = format!("HOME={folder}/run/");
     let is_ours = |process: &Path| {
         let environment = std::fs::read(process.join("environ")).unwrap_or_default();
         String::from_utf8_lossy(&environment).contains(&home)

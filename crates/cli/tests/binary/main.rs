@@ -15,6 +15,8 @@ mod endless;
 mod gateway_process;
 mod http_client;
 mod keys;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod shutdown;
 mod stuck_log;
 #[cfg(target_os = "linux")]

@@ -197,10 +197,11 @@ async fn a_rule_for_the_session_prevents_further_requests_and_changes_no_file() 
 
 /// Every file that could hold permission rules, with its text.
 fn settings_files(harness: &Harness) -> Vec<(String, String)> {
-    let mut folders = vec![harness.workdir(), harness.home()];
+    let mut folders = vec![harness.workdir(), harness.private_folder()];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        // The folders of a process are deleted when it ends.
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             if path.is_dir() {
                 folders.push(path);

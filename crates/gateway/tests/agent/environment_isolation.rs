@@ -29,7 +29,7 @@ async fn configuration_files_for_a_personal_agent_are_ignored() {
                 agent.workdir = Some(work.clone());
             })
             .await;
-            instruct(&harness.home(), &ran);
+            instruct(&harness.private_folder(), &ran);
             let mut client = Client::new(Api::Messages, Delivery::Whole);
             harness.queue(message(&[Block::Call("toolu_a", "mcp__client__get_time", json!({}))]));
             client.say(&harness.gate, "go").await;
@@ -85,7 +85,7 @@ async fn the_child_gets_only_its_own_environment() {
         .await;
         harness.queue(message(&[Block::Text("Yes.")]));
         Client::new(Api::Messages, Delivery::Whole).say(&harness.gate, "go").await;
-        let home = harness.home().display().to_string();
+        let run = harness.private_folder().join("run").display().to_string();
         let seen =
             harness.processes().into_iter().map(|id| fs::read_to_string(format!("/proc/{id}/environ")));
         let seen: Vec<String> = seen.flatten().collect();
@@ -95,8 +95,10 @@ async fn the_child_gets_only_its_own_environment() {
                 environment.split('\0').filter_map(|variable| variable.split_once('=')).collect();
             let value =
                 |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
-            assert_eq!((value("HOME"), value("LISTED_BY_THE_OPERATOR")), (Some(home.as_str()), Some("yes")));
-            assert!(value("CLAUDE_CONFIG_DIR").is_some_and(|folder| folder.starts_with(&home)));
+            assert_eq!(value("LISTED_BY_THE_OPERATOR"), Some("yes"));
+            for folder in ["HOME", "CLAUDE_CONFIG_DIR", "TMPDIR", "CLAUDE_CODE_TMPDIR"] {
+                assert!(value(folder).is_some_and(|folder| folder.starts_with(&run)), "{folder}");
+            }
             // Variables of the test process itself.
             for foreign in ["USER", "CARGO_PKG_NAME", "CLAUDE_CODE_OLDER", "NEXTEST", "SSH_AUTH_SOCK"] {
                 assert_eq!(value(foreign), None, "{foreign}");

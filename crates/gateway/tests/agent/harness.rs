@@ -165,8 +165,8 @@ impl Harness {
         self.config.agent.working_directory()
     }
 
-    /// The agent's private home directory.
-    pub(crate) fn home(&self) -> PathBuf {
+    /// The agent's private folder, which contains the home directory of each process.
+    pub(crate) fn private_folder(&self) -> PathBuf {
         self.config.agent.folder.clone()
     }
 
@@ -201,9 +201,9 @@ impl Stopped {
     }
 }
 
-/// Processes with the agent's private home; those that run its tools have another one.
+/// Processes whose home directory is in the agent's private folder.
 fn processes(agent: &AgentConfig) -> Vec<u32> {
-    let home = format!("HOME={}\0", agent.folder.display());
+    let home = format!("HOME={}/run/", agent.folder.display());
     let numbered = std::fs::read_dir("/proc").expect("a list of processes").flatten();
     let ids = numbered.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     ids.filter(|id| {

@@ -25,7 +25,8 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 struct Recorder {
     harness: Harness,
     clock: Arc<ManualClock>,
-    _folder: TempDir,
+    /// Contains a file for each process.
+    folder: TempDir,
 }
 
 /// The received lines by process id.
@@ -35,7 +36,8 @@ impl Recorder {
     async fn new(program: &Path, change: impl FnOnce(&mut HarnessConfig)) -> Self {
         let folder = TempDir::new().expect("a folder");
         let wrapper = folder.path().join("program");
-        let script = format!("#!/bin/sh\ntee \"$HOME/received-$$\" | \"{}\" \"$@\"\n", program.display());
+        let (program, records) = (program.display(), folder.path().display());
+        let script = format!("#!/bin/sh\ntee \"{records}/received-$$\" | \"{program}\" \"$@\"\n");
         std::fs::write(&wrapper, script).expect("a file");
         std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755))
             .expect("it is made executable");
@@ -45,11 +47,11 @@ impl Recorder {
             change(config);
         })
         .await;
-        Self { harness, clock, _folder: folder }
+        Self { harness, clock, folder }
     }
 
     fn received(&self) -> ReceivedLines {
-        let files = std::fs::read_dir(self.harness.home()).expect("a folder").flatten();
+        let files = std::fs::read_dir(self.folder.path()).expect("a folder").flatten();
         let process = |path: PathBuf| {
             let id = path.file_name()?.to_str()?.strip_prefix("received-")?.parse().ok()?;
             let text = std::fs::read_to_string(path).ok()?;
