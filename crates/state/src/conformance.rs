@@ -1,7 +1,9 @@
 //! The conformance suite that every store must pass. It panics when a store breaks its contract.
 
+pub(crate) mod questions;
 mod records;
 mod responses;
+pub(crate) mod rules;
 mod sessions;
 mod usage;
 
@@ -27,7 +29,15 @@ where
     Fresh: Future<Output = Result<Arc<dyn Store>, StoreError>>,
 {
     let stores: &[Case] = &[a_new_store_is_writable];
-    let cases = [stores, responses::CASES, usage::CASES, records::CASES, sessions::CASES];
+    let cases = [
+        stores,
+        responses::CASES,
+        usage::CASES,
+        records::CASES,
+        sessions::CASES,
+        questions::CASES,
+        rules::CASES,
+    ];
     for case in cases.into_iter().flatten() {
         let store = fresh().await?;
         case(&*store).await?;

@@ -38,11 +38,21 @@ pub enum StoreError {
         /// The length of its steps and reply.
         bytes: usize,
     },
-    /// A question too large to store. Nothing was stored.
-    #[error("storing a question: it has {bytes} bytes, the limit is {MAX_QUESTION_BYTES}")]
+    /// A question or its resolution is too large to store. Nothing was stored.
+    #[error("storing a {what}: it has {bytes} bytes, the limit is {MAX_QUESTION_BYTES}")]
     QuestionTooLarge {
+        /// Which of the two.
+        what: &'static str,
         /// Its length as JSON.
         bytes: usize,
+    },
+    /// Something that cannot be written as JSON. Nothing was stored.
+    #[error("storing a {what}: it cannot be written as JSON; please report this bug")]
+    Unwritable {
+        /// What it is.
+        what: &'static str,
+        /// The reason.
+        source: Cause,
     },
     /// Too many rules are in force. Nothing was stored.
     #[error("storing a rule: {MAX_STORED_RULES} rules are in force already; revoke some first")]

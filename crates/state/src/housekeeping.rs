@@ -15,10 +15,14 @@ pub struct PruneCounts {
     pub usage: u64,
     /// Turns of sessions.
     pub turns: u64,
+    /// Resolved questions.
+    pub questions: u64,
+    /// Rules that have expired or were revoked.
+    pub rules: u64,
 }
 
-/// Deletes everything that has expired by `now`; sessions expire `conversations` after their last change. A failure for
-/// one kind does not skip the others; the first error is returned.
+/// Deletes everything that has expired by `now`; sessions, resolved questions and rules that are over expire
+/// `conversations` after their last change. A failure for one kind does not skip the others; the first error is returned.
 pub fn prune_expired(
     store: &dyn Store,
     now: UnixMillis,
@@ -27,8 +31,17 @@ pub fn prune_expired(
     Box::pin(async move {
         let responses = store.prune_responses(before(now, RESPONSE_LIFETIME)).await;
         let usage = store.prune_usage(before(now, USAGE_LIFETIME)).await;
-        let turns = store.prune_records(before(now, conversations)).await;
-        Ok(PruneCounts { responses: responses?, usage: usage?, turns: turns? })
+        let oldest = before(now, conversations);
+        let turns = store.prune_records(oldest).await;
+        let questions = store.prune_questions(oldest).await;
+        let rules = store.prune_rules(oldest).await;
+        Ok(PruneCounts {
+            responses: responses?,
+            usage: usage?,
+            turns: turns?,
+            questions: questions?,
+            rules: rules?,
+        })
     })
 }
 
@@ -56,7 +69,7 @@ mod tests {
             store.put_record(&scope, turn).await.unwrap();
         }
         let pruned = prune_expired(&store, UnixMillis(lifetime + 1), DAY).await.unwrap();
-        assert_eq!(pruned, PruneCounts { responses: 1, usage: 0, turns: 1 });
+        assert_eq!(pruned, PruneCounts { responses: 1, turns: 1, ..PruneCounts::default() });
         for (id, number, is_kept) in [("old", 0, false), ("new", 1, true)] {
             let response = store.response(&scope, &ResponseId::new(id)).await.unwrap();
             let turn = store.record_for_request(&scope, turn_record(number, id, 0).key).await.unwrap();

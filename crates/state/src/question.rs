@@ -1,6 +1,7 @@
 //! Questions about tool uses: asked once, resolved once.
 
 use futures_util::future::BoxFuture;
+use serde::Serialize;
 use toolgate_model::approval::{Question, QuestionId, Resolution};
 
 use crate::{StoreError, UnixMillis};
@@ -13,10 +14,12 @@ pub const MAX_QUESTIONS_PER_PAGE: usize = 500;
 
 /// Stores questions. The store is the truth: the first resolution counts, wherever it comes from.
 pub trait QuestionStore: Send + Sync {
-    /// Stores a question without a resolution. A question over [`MAX_QUESTION_BYTES`] is refused.
+    /// Stores a question without a resolution. A known id changes nothing, so that repeating the call is safe. A question
+    /// over [`MAX_QUESTION_BYTES`] is refused.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Resolves a question, unless it is resolved already.
+    /// Resolves a question, unless it is resolved already: of several resolutions at the same time, exactly one counts. A
+    /// resolution over [`MAX_QUESTION_BYTES`] is refused.
     fn resolve<'a>(
         &'a self,
         id: &'a QuestionId,
@@ -36,10 +39,11 @@ pub trait QuestionStore: Send + Sync {
         id: &'a QuestionId,
     ) -> BoxFuture<'a, Result<Option<StoredQuestion>, StoreError>>;
 
-    /// The waiting questions, oldest first, at most [`MAX_QUESTIONS_PER_PAGE`].
+    /// The waiting questions, oldest first and then by id, at most [`MAX_QUESTIONS_PER_PAGE`].
     fn waiting(&self) -> BoxFuture<'_, Result<Vec<Question>, StoreError>>;
 
-    /// The resolved questions, newest resolution first, before this time, at most `limit`.
+    /// The resolved questions, newest resolution first and then by id, before this time, at most `limit`, which is itself
+    /// limited to [`MAX_QUESTIONS_PER_PAGE`].
     fn resolved(
         &self,
         before: UnixMillis,
@@ -68,4 +72,23 @@ pub enum Resolved {
     Before(Resolution),
     /// There is no such question.
     Unknown,
+}
+
+/// The question as JSON. Every store writes it before it stores anything, so that all have the same limit.
+pub(crate) fn write_question(question: &Question) -> Result<String, StoreError> {
+    write("question", question)
+}
+
+/// The resolution as JSON.
+pub(crate) fn write_resolution(resolution: &Resolution) -> Result<String, StoreError> {
+    write("resolution", resolution)
+}
+
+fn write(what: &'static str, value: &impl Serialize) -> Result<String, StoreError> {
+    let written = serde_json::to_string(value)
+        .map_err(|source| StoreError::Unwritable { what, source: Box::new(source) })?;
+    if written.len() > MAX_QUESTION_BYTES {
+        return Err(StoreError::QuestionTooLarge { what, bytes: written.len() });
+    }
+    Ok(written)
 }

@@ -10,19 +10,20 @@ pub const MAX_STORED_RULES: usize = 1_000;
 
 /// Stores rules.
 pub trait RuleStore: Send + Sync {
-    /// Adds a rule. Refused when [`MAX_STORED_RULES`] are in force.
+    /// Adds a rule. A known id changes nothing, so that repeating the call is safe. Refused when [`MAX_STORED_RULES`] are in
+    /// force at the time of the rule's creation.
     fn add_rule<'a>(&'a self, rule: &'a StoredRule) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// The rules that have neither expired at this time nor been revoked, oldest first.
+    /// The rules that have neither expired at this time nor been revoked, oldest first and then by id.
     fn rules(&self, now: UnixMillis) -> BoxFuture<'_, Result<Vec<StoredRule>, StoreError>>;
 
-    /// Revokes a rule. False if there is no such rule.
+    /// Revokes a rule. False if there is no such rule, or it is revoked already.
     fn revoke_rule<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, StoreError>>;
 
-    /// Notes that a rule has decided something.
+    /// Notes that a rule has decided something. An earlier time than the last one changes nothing.
     fn note_rule_use<'a>(&'a self, id: &'a str, at: UnixMillis) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Deletes the rules that expired before `older_than` and returns how many.
+    /// Deletes the rules that expired before `older_than`, and at some time the revoked ones. Returns how many.
     fn prune_rules(&self, older_than: UnixMillis) -> BoxFuture<'_, Result<u64, StoreError>>;
 }
 

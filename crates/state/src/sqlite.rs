@@ -4,8 +4,10 @@
 mod columns;
 mod failure;
 mod file;
+mod questions;
 mod records;
 mod responses;
+mod rules;
 mod schema;
 mod sessions;
 mod usage;

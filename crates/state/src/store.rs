@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::{
-    MemoryStore, RecordStore, ResponseStore, SessionStore, SqliteStore, StoreError, StoreUrl, UsageStore,
+    MemoryStore, QuestionStore, RecordStore, ResponseStore, RuleStore, SessionStore, SqliteStore, StoreError,
+    StoreUrl, UsageStore,
 };
 
 /// Everything the gateway persists. Each concern is a trait; a store implements all of them.
@@ -16,7 +17,9 @@ use crate::{
 /// the process ends.
 ///
 /// Dropping a returned future cancels the wait; the write may or may not have happened, and repeating it is safe.
-pub trait Store: ResponseStore + UsageStore + RecordStore + SessionStore + fmt::Debug {
+pub trait Store:
+    ResponseStore + UsageStore + RecordStore + SessionStore + QuestionStore + RuleStore + fmt::Debug
+{
     /// Performs a write that changes nothing. An error means that the store does not accept writes at the moment.
     fn check_writable(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 

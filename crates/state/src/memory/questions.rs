@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use toolgate_model::approval::{Question, QuestionId, Resolution};
 
 use super::MemoryStore;
-use crate::question::{MAX_QUESTION_BYTES, MAX_QUESTIONS_PER_PAGE};
+use crate::question::{MAX_QUESTIONS_PER_PAGE, write_question, write_resolution};
 use crate::rule::MAX_STORED_RULES;
 use crate::{QuestionStore, Resolved, RuleStore, StoreError, StoredQuestion, StoredRule, UnixMillis};
 
@@ -24,13 +24,10 @@ pub(super) struct ApprovalTables {
 impl QuestionStore for MemoryStore {
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            let bytes = question.tool_use.input.to_string().len();
-            if bytes > MAX_QUESTION_BYTES {
-                return Err(StoreError::QuestionTooLarge { bytes });
-            }
+            write_question(question)?;
             let stored = StoredQuestion { question: question.clone(), resolution: None };
             let mut questions = self.approvals.questions.lock();
-            questions.insert(question.id.clone(), stored);
+            questions.entry(question.id.clone()).or_insert(stored);
             evict(&mut questions);
             Ok(())
         })
@@ -42,6 +39,7 @@ impl QuestionStore for MemoryStore {
         resolution: &'a Resolution,
     ) -> BoxFuture<'a, Result<Resolved, StoreError>> {
         Box::pin(async move {
+            write_resolution(resolution)?;
             let mut questions = self.approvals.questions.lock();
             let Some(stored) = questions.get_mut(id) else { return Ok(Resolved::Unknown) };
             if let Some(before) = &stored.resolution {
@@ -132,10 +130,14 @@ impl RuleStore for MemoryStore {
     fn add_rule<'a>(&'a self, rule: &'a StoredRule) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let mut rules = self.approvals.rules.lock();
-            if rules.len() >= MAX_STORED_RULES {
+            let in_force = rules.iter().filter(|other| is_in_force(other, rule.created)).count();
+            if in_force >= MAX_STORED_RULES {
                 return Err(StoreError::TooManyRules);
             }
-            rules.push(rule.clone());
+            if rules.iter().all(|other| other.id != rule.id) {
+                rules.push(rule.clone());
+                rules.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+            }
             Ok(())
         })
     }
@@ -143,8 +145,7 @@ impl RuleStore for MemoryStore {
     fn rules(&self, now: UnixMillis) -> BoxFuture<'_, Result<Vec<StoredRule>, StoreError>> {
         Box::pin(async move {
             let rules = self.approvals.rules.lock();
-            let in_force = rules.iter().filter(|rule| rule.expires.is_none_or(|end| end > now));
-            Ok(in_force.cloned().collect())
+            Ok(rules.iter().filter(|rule| is_in_force(rule, now)).cloned().collect())
         })
     }
 
@@ -161,7 +162,7 @@ impl RuleStore for MemoryStore {
         Box::pin(async move {
             let mut rules = self.approvals.rules.lock();
             if let Some(rule) = rules.iter_mut().find(|rule| rule.id == id) {
-                rule.last_used = Some(at);
+                rule.last_used = rule.last_used.max(Some(at));
             }
             Ok(())
         })
@@ -175,4 +176,8 @@ impl RuleStore for MemoryStore {
             Ok(u64::try_from(before - rules.len()).unwrap_or(u64::MAX))
         })
     }
+}
+
+fn is_in_force(rule: &StoredRule, now: UnixMillis) -> bool {
+    rule.expires.is_none_or(|end| end > now)
 }

@@ -30,6 +30,7 @@ pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
         migration(4, "plain usage records", include_str!("../../migrations/0004_plain_usage_records.sql")),
         migration(5, "response items", include_str!("../../migrations/0005_response_items.sql")),
         migration(6, "sessions and turns", include_str!("../../migrations/0006_sessions_and_turns.sql")),
+        migration(7, "questions and rules", include_str!("../../migrations/0007_questions_and_rules.sql")),
     ])
 });
 

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use futures_util::future::{try_join, try_join_all};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tempfile::TempDir;
+use toolgate_model::approval::Question;
 
 use super::*;
 use crate::conformance::{self, record, response};
 use crate::{
-    CallerScope, Deletion, MAX_RESPONSE_BYTES, RecordStore, ResponseId, ResponseStore, SessionStore,
-    StoreUrl, StoredResponse, UnixMillis, UsageGroup, UsageStore, open,
+    CallerScope, Deletion, MAX_RESPONSE_BYTES, QuestionStore, RecordStore, Resolved, ResponseId,
+    ResponseStore, RuleStore, SessionStore, StoreUrl, StoredResponse, UnixMillis, UsageGroup, UsageStore,
+    open,
 };
 
 pub(super) struct TestFolder(TempDir);
@@ -92,6 +94,49 @@ async fn acknowledged_writes_survive_a_crash() {
     let after_the_crash = SqliteStore::at(&copy.file()).await.unwrap();
     let stored = after_the_crash.response(&alice(), &ResponseId::new("resp_1")).await.unwrap();
     assert_eq!(stored, Some(response("resp_1", 1)));
+}
+
+#[tokio::test]
+async fn questions_and_rules_survive_closing_and_reopening() {
+    use crate::conformance::questions::{question, resolution};
+    use crate::conformance::rules::rule;
+    let folder = TestFolder::new();
+    let store = SqliteStore::at(&folder.file()).await.unwrap();
+    for id in ["waiting", "resolved"] {
+        store.ask(&question(id, 1)).await.unwrap();
+    }
+    store.set_deadline(&question("waiting", 1).id, None).await.unwrap();
+    store.resolve(&question("resolved", 1).id, &resolution("api", 2)).await.unwrap();
+    for id in ["kept", "revoked"] {
+        store.add_rule(&rule(id, 1)).await.unwrap();
+    }
+    store.revoke_rule("revoked").await.unwrap();
+    store.close().await;
+
+    let again = SqliteStore::at(&folder.file()).await.unwrap();
+    let waiting = Question { deadline: None, ..question("waiting", 1) };
+    assert_eq!(again.waiting().await.unwrap(), std::slice::from_ref(&waiting));
+    let late = again.resolve(&question("resolved", 1).id, &resolution("late", 3)).await.unwrap();
+    assert_eq!(late, Resolved::Before(resolution("api", 2)));
+    assert_eq!(again.resolve(&waiting.id, &resolution("late", 3)).await.unwrap(), Resolved::Now);
+    assert_eq!(again.rules(UnixMillis(1)).await.unwrap(), [rule("kept", 1)]);
+}
+
+#[tokio::test]
+async fn of_two_gateways_on_one_file_one_resolves_a_question() {
+    use crate::conformance::questions::{question, resolution};
+    let folder = TestFolder::new();
+    let path = folder.file();
+    let (one, two) = try_join(SqliteStore::at(&path), SqliteStore::at(&path)).await.unwrap();
+    for number in 0..20 {
+        let asked = question(&format!("q{number}"), 1);
+        one.ask(&asked).await.unwrap();
+        let (first, second) = (resolution("one", 2), resolution("two", 2));
+        let results =
+            try_join(one.resolve(&asked.id, &first), two.resolve(&asked.id, &second)).await.unwrap();
+        let expected = [(Resolved::Now, Resolved::Before(first)), (Resolved::Before(second), Resolved::Now)];
+        assert!(expected.contains(&results), "{results:?}");
+    }
 }
 
 #[tokio::test]
@@ -214,7 +259,7 @@ async fn a_newer_schema_is_refused() {
     .unwrap();
 
     let error = open_error(&folder.file()).await;
-    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 6, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 9000, known: 7, .. }), "{error:?}");
     assert!(error.to_string().contains("install a newer toolgate"), "{error}");
 }
 
