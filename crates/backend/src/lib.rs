@@ -25,8 +25,8 @@ mod stats;
 mod turn;
 
 pub use agent::{
-    AgentRecord, AgentRecordStore, Agents, Decider, DenyAll, EXEC_COMMAND, GatewayAccess, NoRecords,
-    SUPERVISE_COMMAND, SandboxSupport, SupervisedProgram, exec_supervised, supervise,
+    AgentRecord, AgentRecordStore, Agents, Decider, DenyAll, EXEC_COMMAND, GatewayAccess, NoObserver,
+    NoRecords, Observer, SUPERVISE_COMMAND, SandboxSupport, SupervisedProgram, exec_supervised, supervise,
 };
 pub use host_headers::HostHeaders;
 pub use http::{AssembleError, Tls};

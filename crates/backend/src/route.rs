@@ -5,6 +5,7 @@ use std::future::ready;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use toolgate_model::observed::BackendKind;
 use toolgate_model::{DialectId, ErrorKind, ModelName, TurnError, TurnRequest};
 
 use crate::agent::Agents;
@@ -275,6 +276,11 @@ impl Route {
     /// True if some target's turns belong to sessions that a client may name.
     pub fn keeps_sessions(&self) -> bool {
         self.targets.iter().any(|target| target.backend.keeps_sessions())
+    }
+
+    /// The kind of its first target.
+    pub fn kind(&self) -> BackendKind {
+        self.targets.first().map_or(BackendKind::Native, |target| target.backend.kind())
     }
 
     /// The first target's name, for logs of turns that never reached one.

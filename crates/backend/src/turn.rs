@@ -10,6 +10,7 @@ use futures_util::stream::Stream;
 use http::{HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use toolgate_dialect::{ClientDialect, MeterReading};
+use toolgate_model::observed::BackendKind;
 use toolgate_model::{
     Delivery, DialectId, ErrorKind, Losses, ModelName, TurnError, TurnEvent, TurnRequest, Usage,
 };
@@ -32,6 +33,11 @@ pub trait Backend: Send + Sync {
     /// True if turns belong to sessions that a client may name (E3).
     fn keeps_sessions(&self) -> bool {
         false
+    }
+
+    /// The kind of back end, for people who watch.
+    fn kind(&self) -> BackendKind {
+        BackendKind::Native
     }
 
     /// The name used in logs and headers.
@@ -151,11 +157,9 @@ impl SessionSlot {
         self.0.as_ref()?.named.as_deref()
     }
 
-    /// Sets the session the turn is in. Only the first call counts.
-    pub fn set(&self, session: &str) {
-        if let Some(slot) = &self.0 {
-            slot.actual.get_or_init(|| Box::from(session));
-        }
+    /// Sets the session the turn is in. Only the first call counts, and returns true.
+    pub fn set(&self, session: &str) -> bool {
+        self.0.as_ref().is_some_and(|slot| slot.actual.set(Box::from(session)).is_ok())
     }
 
     /// The session the turn is in, if it is known.

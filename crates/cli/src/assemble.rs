@@ -7,7 +7,7 @@ use anyhow::Context;
 use toolgate_backend::config::{Supervision, Tools};
 use toolgate_gateway::config::GatewayConfig;
 use toolgate_gateway::{Gateway, Parts, SystemClock};
-use toolgate_state::{Store, UsageLog, UsageLogWorker};
+use toolgate_state::{Bus, Store, UsageLog, UsageLogWorker};
 
 use crate::config::Config;
 use crate::trigger_secret;
@@ -40,6 +40,7 @@ pub(crate) async fn assemble(
     let parts = Parts {
         store: Arc::clone(&store),
         usage: usage.clone(),
+        bus: Bus::new(),
         clock: Arc::new(SystemClock),
         dropped_log_lines,
     };

@@ -37,6 +37,7 @@ pub mod openai_responses;
 mod openai_shared;
 mod peek;
 mod peek_input;
+mod peek_opening;
 pub mod registry;
 mod think_tags;
 mod tool_schema;
@@ -44,6 +45,7 @@ mod traits;
 mod translation;
 
 pub use peek::Peek;
+pub use peek_opening::peek_opening;
 pub use traits::{
     ClientDialect, Meter, MeterReading, NameMap, ReplyContext, ReplyReader, ReplyWriter, RequestForm,
     UpstreamDialect, WrittenRequest,

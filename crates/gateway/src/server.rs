@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use toolgate_backend::config::{AgentConfig, BackendConfig};
 use toolgate_backend::{Agents, AssembleError, Decider, Router, StatsRegistry, Tls};
-use toolgate_state::{Store, UsageLog};
+use toolgate_state::{Bus, Store, UsageLog};
 
 use crate::accept::{ACCEPT_QUEUE, ConnectionCounts, accept, work};
 use crate::agent_key::AgentKey;
@@ -22,6 +22,7 @@ use crate::approval::Approvals;
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
 use crate::http::Door;
+use crate::observed::BusObserver;
 use crate::service::{Shared, Worker};
 use crate::tasks::Tasks;
 use crate::telemetry::{LiveNumbers, Metrics, RoutineLosses};
@@ -44,6 +45,8 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// Receives usage records. The caller runs its worker.
     pub usage: UsageLog,
+    /// Receives what people may watch.
+    pub bus: Arc<Bus>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
     /// Log lines dropped because the log could not keep up.
@@ -94,7 +97,8 @@ impl Gateway {
         let tls = Tls::load()?;
         let records =
             Arc::new(StoredRecords { store: Arc::clone(&parts.store), clock: Arc::clone(&parts.clock) });
-        let agents = Agents::new(&backends.agents, records, decider).map_err(ServeError::Agents)?;
+        let observer = Arc::new(BusObserver { bus: Arc::clone(&parts.bus), clock: Arc::clone(&parts.clock) });
+        let agents = Agents::new(&backends.agents, records, observer, decider).map_err(ServeError::Agents)?;
         let upstream_stats = StatsRegistry::new(&backends);
         Router::assemble(&backends, &tls, &agents, &upstream_stats)?;
         let agent_key = AgentKey::for_agents(&agents)?;
@@ -103,6 +107,7 @@ impl Gateway {
         let live = LiveNumbers {
             connections: Arc::clone(&connections),
             usage: parts.usage.clone(),
+            bus: Arc::clone(&parts.bus),
             dropped_log_lines: parts.dropped_log_lines,
             upstreams: upstream_stats.clone(),
         };
@@ -111,6 +116,7 @@ impl Gateway {
             limits: config.limits,
             store: parts.store,
             usage: parts.usage,
+            bus: parts.bus,
             metrics: Metrics::new(live),
             routine_losses: RoutineLosses::default(),
             clock: parts.clock,
@@ -221,8 +227,13 @@ mod tests {
         let (lost, second) = oneshot::channel();
         let address = "127.0.0.1:1".parse().expect("an address");
         let agents = Arc::new(
-            Agents::new(&[], Arc::new(toolgate_backend::NoRecords), |_| Arc::new(toolgate_backend::DenyAll))
-                .expect("no agents"),
+            Agents::new(
+                &[],
+                Arc::new(toolgate_backend::NoRecords),
+                Arc::new(toolgate_backend::NoObserver),
+                |_| Arc::new(toolgate_backend::DenyAll),
+            )
+            .expect("no agents"),
         );
         let workers = vec![first, second];
         let running = Running { address, shutdown: CancellationToken::new(), workers, agents };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_backend::Router;
-use toolgate_state::{Store, UsageLog};
+use toolgate_state::{Bus, Store, UsageLog};
 
 use crate::accept::ConnectionCounts;
 use crate::clock::Clock;
@@ -18,6 +18,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) usage: UsageLog,
+    pub(crate) bus: Arc<Bus>,
     pub(crate) metrics: Metrics,
     pub(crate) routine_losses: RoutineLosses,
     pub(crate) clock: Arc<dyn Clock>,

@@ -199,8 +199,14 @@ impl Actor {
                                 CoreEvent::Failed(error) => return ExitReason::Failed(error),
                                 CoreEvent::ApprovalNeeded { id, request } => {
                                     let (flushed, decision) = (record_queue.flushed(), self.decide(core, &request));
+                                    let report = core.watch().when_allowed(request.call.as_deref());
                                     // A tool may run only after its call is on record, so that no retry runs it again.
-                                    let decision = flushed.then(|()| decision).boxed();
+                                    let decision = flushed.then(|()| decision).inspect(|decision| {
+                                        if matches!(decision, Decision::Allow { .. }) {
+                                            report();
+                                        }
+                                    });
+                                    let decision = decision.boxed();
                                     approvals.add(id, request, decision);
                                 }
                                 CoreEvent::ApprovalWithdrawn(id) => approvals.withdraw(&id),

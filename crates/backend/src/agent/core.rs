@@ -9,22 +9,20 @@ use toolgate_dialect::claude_stream_json::write::{self, AgentOpening};
 use toolgate_dialect::claude_stream_json::{
     AgentLine, AgentTools, ControlRequest, HistoryLine, HistoryScript, RequestId, ServerAnswer, TurnOutcome,
 };
-use toolgate_model::lineage::Lineage;
 use toolgate_model::reply::Fold;
-use toolgate_model::{AssistantMessage, Extras, GrammarError, Message, StopReason, TurnEvent};
+use toolgate_model::{AssistantMessage, Extras, Message, StopReason};
 use uuid::Uuid;
 
+use super::active_turn::ActiveTurn;
 use super::cost::CostMeter;
 use super::errors::{self, Completion};
 use super::handoff::Handoff;
-use super::joined_reply::{JoinedReply, ReplyStep};
+use super::joined_reply::ReplyStep;
+use super::observer::TurnWatch;
 use super::opening::Handshake;
 use super::records::{self, AgentRecord};
 use super::reply_channel::ReplySender;
-use super::transcript::SessionTranscript;
-use super::turn_job::{
-    Beginning, CallerRecord, CoreEvent, LastTurn, RecordInputs, Settled, TurnJob, TurnWork,
-};
+use super::turn_job::{Beginning, CallerRecord, CoreEvent, LastTurn, Settled, TurnJob, TurnWork};
 use super::turn_steps::{BuiltinUse, PendingBuiltins, TurnSteps};
 use crate::turn::Batch;
 
@@ -45,6 +43,8 @@ pub(super) struct Core {
     cost_meter: CostMeter,
     /// The turn that waits for its client while built-in tools may still run.
     held: Option<(TurnSteps, CallerRecord)>,
+    /// Reports what the last turn does, also after its reply is complete.
+    watch: TurnWatch,
     lines: Vec<String>,
 }
 
@@ -60,16 +60,6 @@ enum Prompt {
     Accepted,
 }
 
-struct ActiveTurn {
-    transcript: SessionTranscript,
-    reply: JoinedReply,
-    fold: Fold,
-    lineage: Lineage,
-    record_inputs: RecordInputs,
-    steps: TurnSteps,
-    reply_sender: ReplySender,
-}
-
 impl Core {
     pub(super) fn new(cost_meter: CostMeter) -> Self {
         Self { cost_meter, ..Self::default() }
@@ -83,7 +73,7 @@ impl Core {
 
     /// Begins a turn.
     pub(super) fn begin(&mut self, turn_job: TurnJob) {
-        let TurnJob { turn, transcript, work, reply, lineage, record_inputs, reply_sender } = turn_job;
+        let TurnJob { turn, transcript, work, reply, watch, lineage, record_inputs, reply_sender } = turn_job;
         match work {
             TurnWork::Fresh(beginning) => {
                 let Beginning { opening, tools, script } = *beginning;
@@ -97,6 +87,7 @@ impl Core {
             }
         }
         self.held = None;
+        self.watch = watch;
         let steps = TurnSteps::after(record_inputs.earlier_steps.clone());
         let (session, caller) = (transcript.session.clone(), Arc::clone(&record_inputs.caller));
         self.last_turn = LastTurn { turn, session, caller };
@@ -133,13 +124,21 @@ impl Core {
                 }
             }
             AgentLine::User { message, parent: None } => return self.user_message(&message),
-            AgentLine::Event { parent: Some(_), .. }
-            | AgentLine::Assistant { parent: Some(_), .. }
-            | AgentLine::User { parent: Some(_), .. }
-            | AgentLine::Init { .. }
-            | AgentLine::Other => {}
+            AgentLine::Assistant { message, parent: Some(parent) } => {
+                self.watch.sub_agent_message(&parent, &message, &self.tools);
+            }
+            AgentLine::User { message, parent: Some(parent) } => {
+                self.watch.results(Some(&parent), &message, &[]);
+            }
+            AgentLine::Progress(progress) => self.watch.progress(progress),
+            AgentLine::Event { parent: Some(_), .. } | AgentLine::Init { .. } | AgentLine::Other => {}
         }
         Vec::new()
+    }
+
+    /// Reports what the last turn does.
+    pub(super) fn watch(&self) -> &TurnWatch {
+        &self.watch
     }
 
     /// Takes the lines to write to the program, in order.
@@ -195,6 +194,7 @@ impl Core {
     /// Handles results of built-in tools. Results of the client's tools are in the client's history.
     fn user_message(&mut self, message: &Value) -> Vec<CoreEvent> {
         let client_calls = self.handoff.calls();
+        self.watch.results(None, message, client_calls);
         if let Some(turn) = &mut self.turn {
             let builtin_use = turn.steps.user(message, client_calls);
             return turn.progress(builtin_use);
@@ -240,7 +240,7 @@ impl Core {
         let Some(turn) = &mut self.turn else { return Vec::new() };
         let mut batch = Batch::default();
         let was_empty = turn.reply.is_empty();
-        let steps = match turn.reply.event(event, &mut batch) {
+        let steps = match turn.reply.event(event, &mut self.watch, &mut batch) {
             Ok(steps) => steps,
             Err(error) => return vec![CoreEvent::Failed(error)],
         };
@@ -249,7 +249,7 @@ impl Core {
             match step {
                 ReplyStep::MessageStarted => self.handoff.reset(),
                 ReplyStep::ClientCall(call) => self.handoff.add_call(&call),
-                ReplyStep::MessageComplete => {}
+                ReplyStep::MessageComplete => self.watch.usage(turn.reply.usage()),
                 ReplyStep::HandedOff => handed_off = true,
             }
         }
@@ -288,6 +288,7 @@ impl Core {
         } else if turn.reply.is_empty() {
             turn.reply.push_text(outcome.text.as_deref().unwrap_or_default(), &mut batch);
         }
+        batch.events.iter().for_each(|event| self.watch.event(event, &self.tools));
         let stop = match (completion, &outcome.structured) {
             (Completion::Paused, _) => Some(StopReason::PauseTurn),
             (Completion::Complete, Some(_)) => Some(StopReason::EndTurn),
@@ -299,7 +300,7 @@ impl Core {
     /// Completes the reply.
     fn settle(&mut self, mut batch: Batch, stop: Option<StopReason>) -> Vec<CoreEvent> {
         let Some(mut turn) = self.turn.take() else { return Vec::new() };
-        let finish = turn.reply.finish(stop);
+        let finish = turn.reply.finish(stop, &mut self.watch);
         batch.events.push(finish);
         let reply = turn.fold_batch(&batch).and_then(|()| turn.fold.end());
         let reply = match reply {
@@ -356,37 +357,6 @@ impl Core {
             }
         }
         None
-    }
-}
-
-impl ActiveTurn {
-    fn fold_batch(&mut self, batch: &Batch) -> Result<(), GrammarError> {
-        batch.events.iter().try_for_each(|event: &TurnEvent| self.fold.event(event.clone()))
-    }
-
-    /// The record to save after a message of the program.
-    fn progress(&self, builtin_use: BuiltinUse) -> Vec<CoreEvent> {
-        let record = match builtin_use {
-            BuiltinUse::Found => self.unfinished_record(),
-            BuiltinUse::None => None,
-        };
-        record.map(CoreEvent::Progress).into_iter().collect()
-    }
-
-    /// The record of the turn as if it ended now.
-    fn unfinished_record(&self) -> Option<CallerRecord> {
-        let steps = self.steps.if_hidden_from_client();
-        if steps.is_empty() {
-            return None;
-        }
-        let record = AgentRecord {
-            key: self.record_inputs.key,
-            after: None,
-            session: self.transcript.session.clone(),
-            steps: records::write_steps(steps),
-            reply: None,
-        };
-        Some(CallerRecord { caller: Arc::clone(&self.record_inputs.caller), record })
     }
 }
 

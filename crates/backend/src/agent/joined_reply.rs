@@ -8,6 +8,7 @@ use toolgate_model::{
     BlockEnd, BlockStart, Delta, Extras, Finish, ReplyHead, StopReason, TurnError, TurnEvent, Usage,
 };
 
+use super::observer::TurnWatch;
 use crate::turn::Batch;
 use toolgate_dialect::Translation;
 
@@ -93,7 +94,12 @@ impl JoinedReply {
     }
 
     /// Handles one event of the model's stream.
-    pub(super) fn event(&mut self, event: &str, out: &mut Batch) -> Result<Vec<ReplyStep>, TurnError> {
+    pub(super) fn event(
+        &mut self,
+        event: &str,
+        watch: &mut TurnWatch,
+        out: &mut Batch,
+    ) -> Result<Vec<ReplyStep>, TurnError> {
         let frame = SseFrame { event: "", data: event };
         let mut steps = Vec::new();
         if is_message_start(event) {
@@ -106,6 +112,7 @@ impl JoinedReply {
         out.losses.append(reader.losses());
         let mut shown = Vec::new();
         for event in read {
+            watch.event(&event, &self.tools);
             if let Some(step) = self.take(event, &mut shown) {
                 steps.push(step);
             }
@@ -129,6 +136,11 @@ impl JoinedReply {
         self.state == ReplyState::Before
     }
 
+    /// The usage of the complete messages so far.
+    pub(super) fn usage(&self) -> Option<&Usage> {
+        self.usage.as_ref()
+    }
+
     /// Sets the cost of the turn in dollars, if known.
     pub(super) fn set_cost(&mut self, dollars: Option<f64>) {
         if let Some(usage) = &mut self.usage {
@@ -137,9 +149,9 @@ impl JoinedReply {
     }
 
     /// Completes the reply.
-    pub(super) fn finish(&mut self, stop: Option<StopReason>) -> TurnEvent {
+    pub(super) fn finish(&mut self, stop: Option<StopReason>, watch: &mut TurnWatch) -> TurnEvent {
         if self.reader.is_some()
-            && let Err(error) = self.event(MESSAGE_STOP, &mut Batch::default())
+            && let Err(error) = self.event(MESSAGE_STOP, watch, &mut Batch::default())
         {
             tracing::debug!(%error, "the last message of an agent's turn is incomplete");
         }

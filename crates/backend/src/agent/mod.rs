@@ -12,6 +12,7 @@
 //! The client's history is authoritative and a live process is a cache: any process may be ended at any time, and
 //! another one serves the next request (X2).
 
+mod active_turn;
 mod actor;
 mod approval;
 pub(crate) mod config;
@@ -22,6 +23,7 @@ mod folders;
 mod handoff;
 mod joined_reply;
 mod launch;
+mod observer;
 mod opening;
 mod partial_results;
 mod pending_approvals;
@@ -52,6 +54,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_model::TurnError;
+use toolgate_model::observed::BackendKind;
 
 use self::config::{AgentConfig, AgentName};
 use self::pool::{ProcessPool, SharedContext};
@@ -59,6 +62,7 @@ use crate::turn::{Answer, Backend, Turn};
 
 pub use self::approval::{Decider, DenyAll};
 pub use self::launch::GatewayAccess;
+pub use self::observer::{NoObserver, Observer};
 pub use self::records::{AgentRecord, AgentRecordStore, NoRecords};
 pub use self::sandbox::SandboxSupport;
 pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, SupervisedProgram, exec_supervised, supervise};
@@ -78,6 +82,7 @@ impl Agents {
     pub fn new(
         configs: &[AgentConfig],
         records: Arc<dyn AgentRecordStore>,
+        observer: Arc<dyn Observer>,
         decider: impl Fn(&AgentConfig) -> Arc<dyn Decider>,
     ) -> io::Result<Self> {
         let gateway_access = Arc::new(OnceLock::new());
@@ -96,6 +101,7 @@ impl Agents {
         let handle = runtime.handle().clone();
         let shared = SharedContext {
             records,
+            observer,
             runtime: handle,
             tasks: tasks.clone(),
             stopping: stopping.clone(),
@@ -182,6 +188,10 @@ impl Backend for Agent {
 
     fn keeps_sessions(&self) -> bool {
         true
+    }
+
+    fn kind(&self) -> BackendKind {
+        BackendKind::Agent
     }
 
     fn name(&self) -> &Arc<str> {

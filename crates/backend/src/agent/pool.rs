@@ -18,6 +18,7 @@ use super::approval::Decider;
 use super::config::AgentConfig;
 use super::errors;
 use super::launch::{GatewayAccess, Launch};
+use super::observer::Observer;
 use super::opening::Setup;
 use super::process_table::{
     ClaimedProcess, LiveMatch, ProcessActivity, ProcessId, ProcessState, ProcessTable,
@@ -48,6 +49,7 @@ pub(super) struct ProcessPool {
 #[derive(Clone)]
 pub(super) struct SharedContext {
     pub(super) records: Arc<dyn AgentRecordStore>,
+    pub(super) observer: Arc<dyn Observer>,
     pub(super) runtime: Handle,
     pub(super) tasks: TaskTracker,
     pub(super) stopping: CancellationToken,
@@ -84,6 +86,10 @@ impl ProcessPool {
 
     pub(super) fn records(&self) -> &dyn AgentRecordStore {
         &*self.shared.records
+    }
+
+    pub(super) fn observer(&self) -> &Arc<dyn Observer> {
+        &self.shared.observer
     }
 
     /// The locks that keep two runs of the same request apart.

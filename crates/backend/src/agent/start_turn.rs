@@ -9,6 +9,7 @@ use toolgate_model::lineage::PrefixHash;
 use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError};
 use uuid::Uuid;
 
+use super::observer::TurnWatch;
 use super::opening::Setup;
 use super::partial_results;
 use super::plan::TurnPlan;
@@ -51,7 +52,7 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
     let mut losses = std::mem::take(&mut plan.losses);
     if let Some(AgentRecord { reply: Some(reply), session, .. }) = &known {
         // B7: the client repeats a request that was already answered.
-        turn.session.set(session);
+        enter_session(&pool, &turn, session);
         let batch = Batch::from(read_reply(reply)?.into_events());
         return Ok(answer(losses, Box::pin(stream::iter([Ok(batch)]))));
     }
@@ -66,6 +67,7 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
     };
     let hidden = HiddenSteps { by_reply: memory.steps_by_reply, unfinished };
     let mut attempts = 0;
+    let mut is_observed = false;
     loop {
         let may_be_live = attempts == 0 && hidden.unfinished.is_empty();
         let live = if may_be_live { live(&pool, &plan, &setup, &mut losses) } else { None };
@@ -73,11 +75,13 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
             live
         } else {
             // Set before waiting for a process, so that the response headers can name the session.
-            turn.session.set(&setup.session);
+            is_observed |= enter_session(&pool, &turn, &setup.session);
             fresh(&pool, &plan, &setup, hidden.clone(), &mut losses).await?
         };
         let session = turn.session.named().map_or(session, str::to_owned);
-        turn.session.set(&session);
+        is_observed |= enter_session(&pool, &turn, &session);
+        let watch =
+            if is_observed { TurnWatch::new(pool.observer(), &session, &turn) } else { TurnWatch::default() };
         let (reply_sender, reply_receiver) = reply_channel();
         let (reply, lineage) = (plan.reply(&hidden.unfinished), plan.lineage.clone());
         let (record_inputs, transcript) =
@@ -87,6 +91,7 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
             transcript,
             work,
             reply,
+            watch,
             lineage,
             record_inputs,
             reply_sender,
@@ -102,6 +107,16 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
             Err((ModelCall::NotStarted | ModelCall::MaybeStarted, error)) => return Err(error),
         }
     }
+}
+
+/// Names the session of the turn and reports that the turn starts. Returns false if another sample of the same request
+/// did so before: people watch the first one only.
+fn enter_session(pool: &ProcessPool, turn: &Turn, session: &str) -> bool {
+    let is_first = turn.session.set(session);
+    if is_first {
+        TurnWatch::new(pool.observer(), session, turn).started(turn);
+    }
+    is_first
 }
 
 /// What the records hold about this conversation.

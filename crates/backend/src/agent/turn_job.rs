@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::handoff::CallResult;
 use super::joined_reply::JoinedReply;
+use super::observer::TurnWatch;
 use super::records::AgentRecord;
 use super::reply_channel::ReplySender;
 use super::run_lock::RunGuard;
@@ -23,6 +24,7 @@ pub(super) struct TurnJob {
     pub(super) transcript: SessionTranscript,
     pub(super) work: TurnWork,
     pub(super) reply: JoinedReply,
+    pub(super) watch: TurnWatch,
     pub(super) lineage: Lineage,
     pub(super) record_inputs: RecordInputs,
     pub(super) reply_sender: ReplySender,

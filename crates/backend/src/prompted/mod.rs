@@ -15,6 +15,7 @@ mod reply;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use toolgate_model::observed::BackendKind;
 use toolgate_model::{Block, ErrorKind, Message, TurnError, TurnRequest};
 use toolgate_prompted::{PreparedRequest, PromptedOptions, prepare};
 
@@ -60,6 +61,10 @@ impl Backend for Prompted {
     fn relay_host(&self, request: Option<&TurnRequest>) -> Option<&dyn Relay> {
         let unchanged = request.filter(|request| !uses_tools(request));
         self.inner.relay_host(Some(unchanged?))
+    }
+
+    fn kind(&self) -> BackendKind {
+        BackendKind::Prompted
     }
 
     fn name(&self) -> &Arc<str> {

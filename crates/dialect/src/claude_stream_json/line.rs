@@ -8,6 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_model::approval::PermissionUpdate;
 
+use super::progress::ToolProgress;
+
 /// One line from the program.
 #[derive(Clone, Debug)]
 pub enum AgentLine<'a> {
@@ -55,6 +57,8 @@ pub enum AgentLine<'a> {
     },
     /// The program cancels its control request.
     Withdrawn(RequestId),
+    /// A tool, or a sub-agent that a tool started, is running.
+    Progress(ToolProgress),
     /// Anything that the gateway does not use.
     Other,
 }
@@ -176,6 +180,11 @@ impl<'a> AgentLine<'a> {
             }
             "system" if head.subtype.as_deref() == Some("init") => {
                 Self::Init { version: head.claude_code_version.unwrap_or_default() }
+            }
+            "tool_progress" | "system"
+                if ToolProgress::is_reported_by(&head.kind, head.subtype.as_deref()) =>
+            {
+                ToolProgress::read(line).map_or(Self::Other, Self::Progress)
             }
             "result" => {
                 let result: ResultIn = serde_json::from_str(line).map_err(broken)?;

@@ -11,6 +11,7 @@
 //! it.
 
 mod line;
+mod progress;
 mod script;
 mod tool_server;
 mod tools;
@@ -20,6 +21,7 @@ pub mod write;
 mod tests;
 
 pub use line::{AgentLine, ControlRequest, InvalidLine, PermissionRequest, RequestId, TurnOutcome};
+pub use progress::ToolProgress;
 pub use script::{HiddenSteps, HistoryLine, HistoryScript, interrupted_result, script};
 pub use tool_server::{HeldCall, ServerAnswer, ToolServer, call_answer, call_failure};
 pub use tools::{AgentTools, ServedTool, result_content};

@@ -29,6 +29,7 @@ fn summarize(recording: &str) -> String {
         AgentLine::Request { request, .. } => format!("{request:?}"),
         AgentLine::Response { outcome, .. } => format!("response {}", outcome.is_ok()),
         AgentLine::Withdrawn(_) => "withdrawn".to_owned(),
+        AgentLine::Progress(progress) => format!("progress {}", progress.call),
         AgentLine::Other => "other".to_owned(),
     });
     let mut counted: Vec<(String, usize)> = Vec::new();

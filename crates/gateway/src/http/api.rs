@@ -1,6 +1,6 @@
 //! The three client APIs and the dialects they are spoken in.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use http::{Request, Uri};
 use toolgate_dialect::{ClientDialect, anthropic_messages, openai_chat, openai_responses};
@@ -75,6 +75,12 @@ impl Api {
     pub(crate) fn label(self) -> Label {
         static LABELS: LazyLock<[Label; 3]> = LazyLock::new(|| Api::ALL.map(|api| Label::new(api.name())));
         LABELS[self as usize].clone()
+    }
+
+    /// The dialect's name, shared.
+    pub(crate) fn shared_name(self) -> Arc<str> {
+        static NAMES: LazyLock<[Arc<str>; 3]> = LazyLock::new(|| Api::ALL.map(|api| Arc::from(api.name())));
+        Arc::clone(&NAMES[self as usize])
     }
 
     /// An id for a reply in this API's format.

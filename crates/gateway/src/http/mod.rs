@@ -21,6 +21,7 @@ use hyper::body::Incoming;
 use toolgate_model::{ErrorKind, TurnError};
 use tower::ServiceExt;
 
+use crate::console;
 use crate::service::Worker;
 use crate::turn::{self, OpenTurn, TurnHead};
 
@@ -71,6 +72,8 @@ pub(crate) fn routes(worker: Arc<Worker>) -> Router {
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/console/api/events", get(console::events))
+        .route("/console/api/snapshot", get(console::snapshot))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .with_state(worker)

@@ -10,7 +10,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use toolgate_backend::config::UpstreamName;
 use toolgate_backend::{StatsRegistry, UpstreamStats};
-use toolgate_state::UsageLog;
+use toolgate_state::{Bus, UsageLog};
 
 use crate::accept::ConnectionCounts;
 
@@ -19,6 +19,7 @@ use crate::accept::ConnectionCounts;
 pub(crate) struct LiveNumbers {
     pub(crate) connections: Arc<ConnectionCounts>,
     pub(crate) usage: UsageLog,
+    pub(crate) bus: Arc<Bus>,
     pub(crate) dropped_log_lines: Arc<AtomicU64>,
     pub(crate) upstreams: StatsRegistry,
 }
@@ -36,11 +37,21 @@ impl Collector for LiveNumbers {
         counter(&mut encoder, "usage_records_dropped", "Usage records that could not be stored", usage)?;
         let lines = self.dropped_log_lines.load(Ordering::Relaxed);
         counter(&mut encoder, "log_lines_dropped", "Log lines that stderr did not take in time", lines)?;
+        self.encode_bus(&mut encoder)?;
         self.encode_upstreams(&mut encoder)
     }
 }
 
 impl LiveNumbers {
+    fn encode_bus(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Clients that watch the observed events";
+        let mut watching = encoder.encode_descriptor("event_subscribers", help, None, MetricType::Gauge)?;
+        watching.encode_gauge(&(self.bus.subscribers() as u64))?;
+        let dropped = self.bus.dropped_subscribers();
+        counter(encoder, "event_subscribers_dropped", "Watching clients that fell behind", dropped)?;
+        counter(encoder, "events_published", "Observed events", self.bus.published())
+    }
+
     fn encode_upstreams(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let each = |number: fn(&UpstreamStats) -> u64| {
             let labelled = move |(name, stats): (&UpstreamName, &Arc<UpstreamStats>)| {

@@ -204,6 +204,7 @@ mod tests {
         Metrics::new(LiveNumbers {
             connections: Arc::new(ConnectionCounts::new(2, 10)),
             usage,
+            bus: toolgate_state::Bus::new(),
             dropped_log_lines: Arc::default(),
             upstreams: StatsRegistry::default(),
         })

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use toolgate_backend::{Answer, AnswerBody};
-use toolgate_model::{Delivery, ErrorKind, TurnError};
+use toolgate_dialect::registry;
+use toolgate_model::{Delivery, DialectId, ErrorKind, TurnError};
 
 use super::record::TurnRecord;
 use super::request::RoutedTurn;
@@ -35,10 +36,14 @@ pub(super) async fn answer(
     };
     let answer = answer?;
     record.set_answer(&answer);
+    record.watch_answer(&answer, &routed);
     match (routed.turn.delivery, answer.body) {
         (Delivery::Stream(_), body) => Ok(Reply::Stream(OpenStream::answered(worker, routed, body))),
         (Delivery::Whole, AnswerBody::Whole(body)) => {
             record.set_usage(body.usage);
+            if record.is_watched() {
+                watch_whole(routed.turn.dialect.id(), &body.bytes, record);
+            }
             if let Some(keeping) = routed.keep_relayed(worker, &answer.upstream, &body.bytes) {
                 keeping.await;
             }
@@ -52,6 +57,15 @@ pub(super) async fn answer(
             ErrorKind::Internal,
             "the back end relays a stream for a request that asked for one body; please report this",
         )),
+    }
+}
+
+/// Reads a relayed body for people who watch. One that cannot be read reaches the client all the same.
+fn watch_whole(dialect: DialectId, body: &[u8], record: &mut TurnRecord) {
+    let read = registry::find(dialect.name).and_then(|dialect| dialect.upstream.read_reply(body).ok());
+    let events = read.map(|reply| reply.value.into_events()).unwrap_or_default();
+    for event in &events {
+        record.watch_event(event);
     }
 }
 

@@ -17,12 +17,14 @@ mod complete;
 mod count;
 mod head;
 mod record;
+mod relay_reader;
 mod reply;
 mod request;
 mod samples;
 mod stored_item;
 mod stored_reply;
 mod stream;
+mod watched;
 mod whole;
 
 use std::sync::Arc;
@@ -61,6 +63,7 @@ impl OpenTurn {
         let api = head.api;
         let outcome = async {
             let routed = route(&worker, head, body?, &mut record).await?;
+            record.watch(&routed);
             answer(&worker, routed, &mut record).await
         };
         // Boxed, because its state is large and the turn's future is moved.

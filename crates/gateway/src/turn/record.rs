@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolgate_backend::{Answer, HostHeaders, Recoveries, SessionSlot};
-use toolgate_model::{ErrorKind, Loss, Losses, TurnError, Usage};
+use toolgate_model::observed::{Observation, ObservedLoss, TurnEnd, TurnEndKind, UsageCounts, stop_reason};
+use toolgate_model::{ErrorKind, Loss, Losses, TurnError, TurnEvent, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::{NoContext, Timestamp, Uuid};
 
-use super::request::ESTIMATED;
+use super::request::{ESTIMATED, RoutedTurn};
+use super::watched::WatchedTurn;
 use crate::http::{Api, Caller};
 use crate::service::Shared;
 use crate::telemetry::{FinishedTurn, InFlight};
@@ -33,6 +35,9 @@ pub(super) struct TurnRecord {
     /// The host's request id and rate limits.
     host_headers: HostHeaders,
     session: SessionSlot,
+    /// What people may watch of it, once its session is known.
+    watched: Option<WatchedTurn>,
+    stop_reason: Option<String>,
     outcome: Option<Outcome>,
     _in_flight: InFlight,
 }
@@ -72,6 +77,8 @@ impl TurnRecord {
             recoveries: Recoveries::default(),
             host_headers: HostHeaders::default(),
             session: SessionSlot::default(),
+            watched: None,
+            stop_reason: None,
             outcome: None,
             _in_flight: shared.metrics.begin(api),
         }
@@ -111,6 +118,40 @@ impl TurnRecord {
     /// The model the client named.
     pub(super) fn set_model(&mut self, model: &str) {
         self.model = model[..model.floor_char_boundary(MAX_MODEL_BYTES)].into();
+    }
+
+    /// The turn has a route. An agent reports the start itself, when it knows the session.
+    pub(super) fn watch(&mut self, routed: &RoutedTurn) {
+        if !routed.route.keeps_sessions() {
+            self.watched = Some(WatchedTurn::start(&self.shared, routed));
+        }
+    }
+
+    /// An event of the reply.
+    pub(super) fn watch_event(&mut self, event: &TurnEvent) {
+        if let TurnEvent::Finished(finish) = event {
+            self.stop_reason = Some(stop_reason(&finish.stop));
+        }
+        if let Some(watched) = &mut self.watched {
+            watched.event(&self.shared, event);
+        }
+    }
+
+    /// True if a relayed reply should be read for people who watch.
+    pub(super) fn is_watched(&self) -> bool {
+        self.watched.is_some() && self.shared.bus.is_watched()
+    }
+
+    /// A back end answers. If it is not an agent, although the route has one, the start is reported now.
+    pub(super) fn watch_answer(&mut self, answer: &Answer, routed: &RoutedTurn) {
+        let by_agent = self.session.actual().map(|session| WatchedTurn::by_agent(session, self.id));
+        let watched = self.watched.take().or(by_agent);
+        let watched = watched.unwrap_or_else(|| WatchedTurn::start(&self.shared, routed));
+        if !answer.losses.is_empty() {
+            let losses = ObservedLoss::list(&answer.losses);
+            watched.publish(&self.shared, Observation::Losses { losses });
+        }
+        self.watched = Some(watched);
     }
 
     /// The first event was received.
@@ -165,9 +206,27 @@ impl TurnRecord {
         self.usage.as_ref().is_some_and(|usage| usage.extras.field(dialect, ESTIMATED).is_some())
     }
 
+    /// Reports the end of the turn, if its start was reported.
+    fn publish_end(&mut self, outcome: Outcome) {
+        let by_agent = || Some(WatchedTurn::by_agent(self.session.actual()?, self.id));
+        let Some(watched) = self.watched.take().or_else(by_agent) else { return };
+        let end = TurnEnd {
+            outcome: end_kind(outcome.status),
+            status: outcome.status,
+            duration_ms: millis(self.began.elapsed()),
+            first_event_ms: self.first_event.map(millis),
+            stop_reason: self.stop_reason.take(),
+            usage: self.usage.as_ref().map(UsageCounts::from),
+            upstream: self.upstream.clone(),
+            losses: ObservedLoss::list(&self.losses),
+            recoveries: self.recoveries.names().into_iter().map(str::to_owned).collect(),
+            error: outcome.error,
+        };
+        watched.publish(&self.shared, Observation::TurnEnded(Box::new(end)));
+    }
+
     fn publish(&self, outcome: &Outcome) {
         let duration = self.began.elapsed();
-        let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let recoveries = self.recoveries.names();
         let losses = self.shared.routine_losses.to_log(&self.caller.name(), &self.losses);
         tracing::info!(
@@ -225,15 +284,29 @@ fn new_id(at: UnixMillis) -> Uuid {
     Uuid::new_v7(Timestamp::from_unix(NoContext, at.as_secs(), at.subsec_nanos()))
 }
 
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The losses as one text.
 fn joined(losses: &[&Loss]) -> String {
     let losses: Vec<String> = losses.iter().map(ToString::to_string).collect();
     losses.join("; ")
 }
 
+/// The outcome for people who watch.
+fn end_kind(status: u16) -> TurnEndKind {
+    match status {
+        200 => TurnEndKind::Finished,
+        status if status == ErrorKind::Cancelled.status() => TurnEndKind::Interrupted,
+        _ => TurnEndKind::Failed,
+    }
+}
+
 impl Drop for TurnRecord {
     fn drop(&mut self) {
         let outcome = self.outcome.take().unwrap_or_else(Outcome::unfinished);
         self.publish(&outcome);
+        self.publish_end(outcome);
     }
 }

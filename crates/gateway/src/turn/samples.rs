@@ -76,7 +76,7 @@ async fn collect(
     let mut written = Vec::with_capacity(streams.len());
     let mut usage = None;
     for events in streams {
-        let reply = fold(events, losses).await?;
+        let reply = fold(events, losses, |_| ()).await?;
         add_usage(&mut usage, reply.finish.usage.as_ref());
         let choice = Api::Chat.dialect().write_reply(&reply, context);
         losses.append(choice.losses);

@@ -19,6 +19,7 @@ use toolgate_model::{DialectId, ErrorKind, ReplyId, TurnError, TurnEvent};
 use super::answer::Start;
 use super::going_away;
 use super::record::TurnRecord;
+use super::relay_reader::RelayReader;
 use super::reply::unsupported_extras;
 use super::request::RoutedTurn;
 use super::stored_item::IdIssuer;
@@ -51,7 +52,7 @@ impl OpenStream {
 }
 
 /// Where the reply comes from.
-enum Source {
+pub(super) enum Source {
     /// The first event has not arrived yet.
     Starting(Start),
     Events(EventStream),
@@ -82,6 +83,8 @@ pub(crate) struct StreamBody {
     /// Made when first needed: a relayed stream writes nothing of its own unless something is wrong.
     writer: Option<Box<dyn ReplyWriter>>,
     normalizer: StopReasonNormalizer,
+    /// Reads a relayed reply for people who watch.
+    relay_reader: Option<RelayReader>,
     /// The reply so far, if it is to be stored.
     fold: Option<Fold>,
     /// Stores the reply. The last frames wait for it, so that a client can continue a reply as soon as it has ended.
@@ -97,6 +100,7 @@ impl StreamBody {
     pub(super) fn new(stream: OpenStream, record: Box<TurnRecord>) -> Self {
         let OpenStream { worker, routed, source } = stream;
         let now = Instant::now();
+        let relay_reader = RelayReader::open(&source, &routed, &record);
         Self {
             ping: Box::pin(tokio::time::sleep_until(now + worker.shared.limits.ping_every)),
             grace_over: Box::pin(worker.tasks.grace_over().clone().cancelled_owned()),
@@ -106,6 +110,7 @@ impl StreamBody {
             source,
             writer: None,
             normalizer: StopReasonNormalizer::new(),
+            relay_reader,
             keeping: None,
             out: Vec::new(),
             last_write: now,
@@ -149,7 +154,9 @@ impl StreamBody {
             Source::Starting(start) => match ready!(start.as_mut().poll(cx)) {
                 Ok(answer) => {
                     self.record.set_answer(&answer);
+                    self.record.watch_answer(&answer, &self.routed);
                     self.source = answer.body.into();
+                    self.relay_reader = RelayReader::open(&self.source, &self.routed, &self.record);
                 }
                 Err(error) => self.fail(&error),
             },
@@ -159,16 +166,17 @@ impl StreamBody {
                 None => self.end_events(),
             },
             Source::Relay(relay) => match ready!(relay.poll_frames(cx)) {
-                Some(Ok(frames)) if self.routed.keeper.is_none() => return Poll::Ready(Some(frames)),
-                Some(Ok(frames)) => match relay.reading().repeated {
-                    None => return Poll::Ready(Some(frames)),
-                    // The last frames wait in `out` until the reply is stored.
-                    Some(reply) => {
-                        let upstream = self.record.upstream().cloned().unwrap_or_default();
-                        self.keeping = self.routed.keep_relayed(&self.worker, &upstream, reply.as_bytes());
-                        self.out.extend_from_slice(&frames);
+                Some(Ok(frames)) => {
+                    if let Some(reader) = &mut self.relay_reader {
+                        reader.read(&frames, &mut self.record);
                     }
-                },
+                    let repeated = self.routed.keeper.as_ref().and_then(|_| relay.reading().repeated);
+                    let Some(reply) = repeated else { return Poll::Ready(Some(frames)) };
+                    // The last frames wait in `out` until the reply is stored.
+                    let upstream = self.record.upstream().cloned().unwrap_or_default();
+                    self.keeping = self.routed.keep_relayed(&self.worker, &upstream, reply.as_bytes());
+                    self.out.extend_from_slice(&frames);
+                }
                 Some(Err(error)) => self.fail(&error),
                 None => self.end_relay(),
             },
@@ -188,6 +196,7 @@ impl StreamBody {
         }
         for event in batch.events {
             let mut event = self.normalizer.event(event);
+            self.record.watch_event(&event);
             match &mut event {
                 TurnEvent::Started(head) if self.fold.is_some() => {
                     head.id = Some(ReplyId::new(self.routed.api.reply_id(self.routed.turn.id)));

@@ -7,7 +7,7 @@ use futures_util::StreamExt;
 use toolgate_backend::EventStream;
 use toolgate_model::reply::Fold;
 use toolgate_model::stop_reason::StopReasonNormalizer;
-use toolgate_model::{Losses, Reply, ReplyId, TurnError};
+use toolgate_model::{Losses, Reply, ReplyId, TurnError, TurnEvent};
 
 use super::record::TurnRecord;
 use super::request::RoutedTurn;
@@ -23,7 +23,7 @@ pub(super) async fn collect(
     record: &mut TurnRecord,
 ) -> Result<Bytes, TurnError> {
     let mut losses = Losses::default();
-    let folded = fold(events, &mut losses).await;
+    let folded = fold(events, &mut losses, |event| record.watch_event(event)).await;
     record.add_losses(losses);
     let mut reply = folded?;
     record.set_usage(reply.finish.usage.clone());
@@ -43,14 +43,20 @@ pub(super) async fn collect(
 }
 
 /// One reply from a stream of events.
-pub(super) async fn fold(mut events: EventStream, losses: &mut Losses) -> Result<Reply, TurnError> {
+pub(super) async fn fold(
+    mut events: EventStream,
+    losses: &mut Losses,
+    mut watch: impl FnMut(&TurnEvent),
+) -> Result<Reply, TurnError> {
     let mut normalizer = StopReasonNormalizer::new();
     let mut fold = Fold::new();
     while let Some(batch) = events.next().await {
         let batch = batch?;
         losses.append(batch.losses);
         for event in batch.events {
-            fold.event(normalizer.event(event)).map_err(out_of_order)?;
+            let event = normalizer.event(event);
+            watch(&event);
+            fold.event(event).map_err(out_of_order)?;
         }
     }
     fold.end().map_err(out_of_order)

@@ -19,7 +19,7 @@ use toolgate_backend::config::{
 use toolgate_backend::{Decider, ModelPattern};
 use toolgate_gateway::config::GatewayConfig;
 use toolgate_gateway::{Clock, Gateway, Parts, Running, SystemClock};
-use toolgate_state::{MemoryStore, Store, UsageLog};
+use toolgate_state::{Bus, MemoryStore, Store, UsageLog};
 use toolgate_testkit::ScriptedUpstream;
 
 /// How long a test waits for something that a working gateway does at once, on a busy machine too.
@@ -29,6 +29,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(crate) struct Gate {
     pub(crate) running: Running,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) bus: Arc<Bus>,
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
@@ -109,7 +110,14 @@ impl Gate {
         )]
         drop(tokio::task::spawn(worker.run()));
         let listener = TcpListener::bind(config.listen).expect("a free port");
-        let parts = Parts { store: Arc::clone(&store), usage, clock, dropped_log_lines: Arc::default() };
+        let bus = Bus::new();
+        let parts = Parts {
+            store: Arc::clone(&store),
+            usage,
+            bus: Arc::clone(&bus),
+            clock,
+            dropped_log_lines: Arc::default(),
+        };
         let gateway = match decider {
             None => Gateway::new(config, backends, parts),
             Some(decider) => Gateway::decided_by(config, backends, parts, |_| Arc::clone(&decider)),
@@ -117,7 +125,7 @@ impl Gate {
         let gateway = gateway.expect("a gateway");
         let running = gateway.start(&listener, CancellationToken::new()).expect("it starts");
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Self { running, store, client }
+        Self { running, store, bus, client }
     }
 
     /// The same gateway with an HTTP/2 client, over one connection.

@@ -49,4 +49,6 @@ mod unsupported_fields;
 #[cfg(test)]
 mod upstreams;
 #[cfg(test)]
+mod watching;
+#[cfg(test)]
 mod workers;
