@@ -26,7 +26,7 @@ mod turn;
 
 pub use agent::{
     AgentRecord, AgentRecordStore, Agents, Decider, DenyAll, EXEC_COMMAND, GatewayAccess, NoRecords,
-    SUPERVISE_COMMAND, SandboxSupport, SupervisedProgram, exec_supervised, supervise,
+    ProcessKey, SUPERVISE_COMMAND, SandboxSupport, SupervisedProgram, exec_supervised, supervise,
 };
 pub use host_headers::HostHeaders;
 pub use http::{AssembleError, Tls};

@@ -283,10 +283,8 @@ impl Core {
         };
         turn.reply.set_cost(self.cost_meter.since_last(outcome.cost_usd));
         let mut batch = Batch::default();
-        if let Some(structured) = &outcome.structured {
-            turn.reply.push_text(&structured.to_string(), &mut batch);
-        } else if turn.reply.is_empty() {
-            turn.reply.push_text(outcome.text.as_deref().unwrap_or_default(), &mut batch);
+        if let Err(error) = turn.reply.add_outcome(outcome, completion, &mut batch) {
+            return vec![CoreEvent::Failed(error)];
         }
         let stop = match (completion, &outcome.structured) {
             (Completion::Paused, _) => Some(StopReason::PauseTurn),

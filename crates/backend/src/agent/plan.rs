@@ -67,6 +67,7 @@ impl TurnPlan {
             AgentModel::Gateway(_) => None,
         };
         let launch = Launch { model, ..launch(&turn.request, config, &tools, &mut losses) };
+        check_options(&turn.request, &launch)?;
         let opening = AgentOpening {
             system: with_notice(system(&body["system"], config.system), &launch, config),
             aliases: tools.aliases(),
@@ -266,6 +267,24 @@ fn launch(request: &TurnRequest, config: &AgentConfig, tools: &AgentTools, losse
         thinking: if is_off || forces { Thinking::Disabled } else { Thinking::Default },
         extra_body: choice.map(|choice| json!({ "tool_choice": choice }).to_string()),
     }
+}
+
+/// Rejects values that no argument or variable of a process can hold.
+fn check_options(request: &TurnRequest, launch: &Launch) -> Result<(), TurnError> {
+    // Linux limits each to 128 KiB.
+    const MAX_BYTES: usize = 100 * 1024;
+    let options = [
+        ("model", Some(request.model.as_str())),
+        ("effort", launch.effort.as_deref()),
+        ("tool_choice", launch.extra_body.as_deref()),
+    ];
+    for (param, value) in options {
+        if value.is_some_and(|value| value.len() > MAX_BYTES || value.chars().any(char::is_control)) {
+            let message = format!("{param}: too long or with control characters; correct the value");
+            return Err(TurnError::invalid_param(param, message));
+        }
+    }
+    Ok(())
 }
 
 /// Maps an effort of another dialect to one that the program knows.
