@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use toolgate_backend::config::{AgentConfig, AgentModel, AgentName};
+use toolgate_backend::config::{AgentConfig, AgentName};
 use toolgate_backend::{GatewayAccess, ProcessKey};
 
 use crate::http::Caller;
@@ -32,11 +32,7 @@ pub(crate) struct AgentKeys {
 
 impl AgentKeys {
     pub(crate) fn new(agents: &[AgentConfig]) -> Self {
-        let caller = |agent: &AgentConfig| match &agent.model {
-            AgentModel::Gateway(model) => Caller::agent_with_model(model),
-            AgentModel::Default => Caller::agent_with_own_host(agent.name.clone()),
-        };
-        let callers = agents.iter().map(|agent| (agent.name.clone(), caller(agent)));
+        let callers = agents.iter().map(|agent| (agent.name.clone(), Caller::agent(agent)));
         Self { callers: callers.collect(), live: Mutex::default() }
     }
 
@@ -113,6 +109,8 @@ impl GatewayAccess for ListeningGateway {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_backend::config::AgentModel;
+
     use super::*;
 
     fn keys() -> Arc<AgentKeys> {

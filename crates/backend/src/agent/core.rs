@@ -342,6 +342,9 @@ impl Core {
                     ServerAnswer::Held(call) => self.lines.extend(self.handoff.tool_server_call(id, call)),
                 }
             }
+            ControlRequest::Permission(request) if request.is_harmless() => {
+                self.lines.push(write::allow(&id, &request.input, &[], request.call.as_deref()));
+            }
             ControlRequest::Permission(request) => return Some(CoreEvent::ApprovalNeeded { id, request }),
             ControlRequest::Elicitation => {
                 self.lines.push(write::answer(&id, &json!({ "action": "decline" })));

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use secrecy::ExposeSecret;
 use tokio::process::Command;
-use toolgate_dialect::claude_stream_json::{SERVER, write::MAX_CALL_WAIT_MS};
+use toolgate_dialect::claude_stream_json::write::MAX_CALL_WAIT_MS;
 
 use super::config::{AgentConfig, AgentModel, Builtins, Supervision};
 use super::folders::ProcessFolders;
@@ -39,8 +39,12 @@ pub(super) enum Thinking {
     Disabled,
 }
 
+/// The program asks the gateway about every use of every tool. By itself it would take reading in the working directory
+/// for harmless, and some commands too. Such a rule precedes all permissions that it is given later.
+const ASK_ABOUT_EVERYTHING: &str = r#"--settings={"permissions":{"ask":["*"]}}"#;
+
 /// Environment variables that this module relies on. The operator's `env` is added to them.
-const ENVIRONMENT: [(&str, &str); 14] = [
+const ENVIRONMENT: [(&str, &str); 15] = [
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("LANG", "C.UTF-8"),
     // The gateway is reached directly, also if the operator names a proxy for the agent's tools.
@@ -51,6 +55,8 @@ const ENVIRONMENT: [(&str, &str); 14] = [
     // User text is data: without this, `@path` in it would show a local file to the model.
     ("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1"),
     ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
+    // Every command starts in the working directory, as the rules assume.
+    ("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "1"),
     ("ENABLE_CLAUDEAI_MCP_SERVERS", "0"),
     // The first request contains every tool, and results are not truncated.
     ("ENABLE_TOOL_SEARCH", "false"),
@@ -99,7 +105,7 @@ pub(super) fn command(
             "--disable-slash-commands",
             "--no-session-persistence",
         ])
-        .arg(format!("--allowedTools=mcp__{SERVER}"))
+        .arg(ASK_ABOUT_EVERYTHING)
         .arg(match &launch.builtins {
             Builtins::None => "--tools=".to_owned(),
             Builtins::Default => "--tools=default".to_owned(),

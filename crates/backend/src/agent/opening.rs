@@ -32,7 +32,7 @@ impl Setup {
     /// directory, which must be taken when the conversation starts, not earlier.
     pub(super) fn is_self_contained(&self) -> bool {
         match &self.opening.system {
-            SystemPrompt::Replace(_) => true,
+            SystemPrompt::Replace(_) | SystemPrompt::Only(_) => true,
             SystemPrompt::Default | SystemPrompt::Append(_) => false,
         }
     }

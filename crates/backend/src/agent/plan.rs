@@ -69,7 +69,7 @@ impl TurnPlan {
         let launch = Launch { model, ..launch(&turn.request, config, &tools, &mut losses) };
         check_options(&turn.request, &launch)?;
         let opening = AgentOpening {
-            system: with_notice(system(&body["system"], config.system), &launch, config),
+            system: with_notice(system(&body["system"], config), &launch, config),
             aliases: tools.aliases(),
             schema: schema(&turn.request.output),
         };
@@ -322,10 +322,11 @@ fn tool_choice(
     (choice != json!({ "type": "auto" })).then_some(choice)
 }
 
-fn system(written: &Value, mode: SystemMode) -> SystemPrompt {
+fn system(written: &Value, config: &AgentConfig) -> SystemPrompt {
     let blocks = written.as_array().map(Vec::as_slice).unwrap_or_default();
     let texts = blocks.iter().filter_map(|block| block["text"].as_str().map(str::to_owned));
-    match mode {
+    match config.system {
+        SystemMode::Replace if config.shows_only_instructions() => SystemPrompt::Only(texts.collect()),
         SystemMode::Replace => SystemPrompt::Replace(texts.collect()),
         SystemMode::Append => {
             let joined = texts.collect::<Vec<_>>().join("\n\n");
@@ -338,7 +339,8 @@ fn system(written: &Value, mode: SystemMode) -> SystemPrompt {
 fn with_notice(system: SystemPrompt, launch: &Launch, config: &AgentConfig) -> SystemPrompt {
     let notice = sandbox::notice(config).filter(|_| launch.builtins != Builtins::None);
     match (system, notice) {
-        (system, None) => system,
+        // Without built-in tools there is nothing that a sandbox could stop.
+        (system, None) | (system @ SystemPrompt::Only(_), Some(_)) => system,
         (SystemPrompt::Replace(mut texts), Some(notice)) => {
             texts.push(notice);
             SystemPrompt::Replace(texts)

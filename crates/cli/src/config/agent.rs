@@ -212,3 +212,49 @@ fn read_workdir(written: &Located<String>, context: &mut ReadContext<'_>) -> Pat
     }
     path
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(
+        clippy::needless_raw_string_hashes,
+        reason = "expect-test writes them when it records a message"
+    )]
+
+    use expect_test::expect;
+
+    use super::super::tests::check;
+
+    #[test]
+    fn variables_that_bypass_the_gateway_or_name_no_host_are_errors() {
+        check(
+            r#"
+[agents.claude]
+command = "/bin/sh"
+[agents.claude.env]
+ANTHROPIC_API_KEY = "env:A_KEY"
+ANTHROPIC_BASE_URL = "api.example.com"
+CLAUDE_CODE_OAUTH_TOKEN = "sk-ant-oat"
+CLAUDE_CODE_USE_BEDROCK = "1"
+[models."claude-code"]
+agent = "claude"
+"#,
+            &expect![[r#""#]],
+        );
+    }
+
+    #[test]
+    fn a_key_and_a_host_are_accepted() {
+        check(
+            r#"
+[agents.claude]
+command = "/bin/sh"
+[agents.claude.env]
+ANTHROPIC_AUTH_TOKEN = "env:A_KEY"
+ANTHROPIC_BASE_URL = "https://api.example.com/anthropic"
+[models."claude-code"]
+agent = "claude"
+"#,
+            &expect![[r#""#]],
+        );
+    }
+}

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
-use toolgate_backend::config::AgentName;
+use toolgate_backend::config::{AgentConfig, AgentModel, AgentName};
 use toolgate_backend::{ModelPattern, Route, Router};
+use toolgate_dialect::claude_stream_json::without_program_prompt;
 use toolgate_model::{ErrorKind, TurnError};
 use toolgate_state::CallerScope;
 
@@ -36,9 +38,18 @@ enum Access {
     /// A client: these models.
     Models(Vec<ModelPattern>),
     /// A process of an agent that uses this model.
-    AgentModel(ModelPattern),
+    AgentModel(ModelPattern, AgentPrompt),
     /// A process of an agent with a host of its own: whatever model it asks for there.
-    AgentHost(AgentName),
+    AgentHost(AgentName, AgentPrompt),
+}
+
+/// What an agent's model sees of the program's own instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AgentPrompt {
+    /// All of them.
+    Whole,
+    /// Nothing: only what the client says.
+    ClientsOnly,
 }
 
 /// Whether callers must be kept apart.
@@ -65,8 +76,8 @@ impl Caller {
     pub(crate) fn may_use(&self, model: &str) -> bool {
         match &self.0.access {
             Access::Models(patterns) => patterns.iter().any(|pattern| pattern.matches(model)),
-            Access::AgentModel(pattern) => pattern.matches(model),
-            Access::AgentHost(_) => true,
+            Access::AgentModel(pattern, _) => pattern.matches(model),
+            Access::AgentHost(..) => true,
         }
     }
 
@@ -74,13 +85,26 @@ impl Caller {
     pub(crate) fn is_agent(&self) -> bool {
         match self.0.access {
             Access::Models(_) => false,
-            Access::AgentModel(_) | Access::AgentHost(_) => true,
+            Access::AgentModel(..) | Access::AgentHost(..) => true,
+        }
+    }
+
+    /// The body of this caller's request to a model, without what the model should not see.
+    pub(crate) fn model_request(&self, body: Bytes) -> Bytes {
+        match self.0.access {
+            Access::AgentModel(_, AgentPrompt::ClientsOnly)
+            | Access::AgentHost(_, AgentPrompt::ClientsOnly) => {
+                without_program_prompt(&body).map_or(body, Bytes::from)
+            }
+            Access::Models(_)
+            | Access::AgentModel(_, AgentPrompt::Whole)
+            | Access::AgentHost(_, AgentPrompt::Whole) => body,
         }
     }
 
     /// The route of a model, if this caller may use it.
     pub(crate) fn route(&self, router: &Router, model: &str) -> Result<Arc<Route>, TurnError> {
-        if let Access::AgentHost(agent) = &self.0.access {
+        if let Access::AgentHost(agent, _) = &self.0.access {
             return router.agent_host(agent);
         }
         self.check_model(model)?;
@@ -112,14 +136,15 @@ impl Caller {
         ANONYMOUS.clone()
     }
 
-    /// A process of an agent that uses a model of this gateway.
-    pub(crate) fn agent_with_model(model: &str) -> Self {
-        Self::new(AGENTS, Access::AgentModel(ModelPattern::new(model)), Tenancy::Shared)
-    }
-
-    /// A process of an agent with a host of its own.
-    pub(crate) fn agent_with_own_host(agent: AgentName) -> Self {
-        Self::new(AGENTS, Access::AgentHost(agent), Tenancy::Shared)
+    /// A process of an agent.
+    pub(crate) fn agent(config: &AgentConfig) -> Self {
+        let prompt =
+            if config.shows_only_instructions() { AgentPrompt::ClientsOnly } else { AgentPrompt::Whole };
+        let access = match &config.model {
+            AgentModel::Gateway(model) => Access::AgentModel(ModelPattern::new(model), prompt),
+            AgentModel::Default => Access::AgentHost(config.name.clone(), prompt),
+        };
+        Self::new(AGENTS, access, Tenancy::Shared)
     }
 
     fn new(name: &str, access: Access, tenancy: Tenancy) -> Self {

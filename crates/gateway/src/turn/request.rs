@@ -93,6 +93,7 @@ pub(super) async fn route(
     record: &mut TurnRecord,
 ) -> Result<RoutedTurn, TurnError> {
     head.check_media_type()?;
+    let body = head.caller.model_request(body);
     let dialect = head.api.dialect();
     let peek = dialect.peek_request(&body)?;
     record.set_model(&peek.model);
