@@ -12,6 +12,7 @@ use toolgate_prompted::{PromptedOptions, Secret};
 
 use crate::pattern::ModelPattern;
 
+pub use crate::agent::bypasses_the_gateway;
 pub use crate::agent::config::{
     AgentConfig, AgentModel, AgentName, Builtins, PoolSize, Supervision, SystemMode,
 };
@@ -92,6 +93,18 @@ pub struct UpstreamConfig {
     pub retry: Retry,
     /// Sent with every request. They replace headers of the dialect.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whose requests it answers.
+    pub used_by: UsedBy,
+}
+
+/// Whose requests an upstream answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UsedBy {
+    /// The callers' that use one of its models.
+    #[default]
+    Callers,
+    /// Those of one agent's processes.
+    Agent,
 }
 
 impl UpstreamConfig {
@@ -108,6 +121,7 @@ impl UpstreamConfig {
             timeouts: HostDeadlines::default(),
             retry: Retry::default(),
             headers: Vec::new(),
+            used_by: UsedBy::default(),
         }
     }
 }

@@ -26,7 +26,8 @@ mod turn;
 
 pub use agent::{
     AgentRecord, AgentRecordStore, Agents, Decider, DenyAll, EXEC_COMMAND, GatewayAccess, NoObserver,
-    NoRecords, Observer, SUPERVISE_COMMAND, SandboxSupport, SupervisedProgram, exec_supervised, supervise,
+    NoRecords, Observer, ProcessKey, SUPERVISE_COMMAND, SandboxSupport, SupervisedProgram, exec_supervised,
+    supervise,
 };
 pub use host_headers::HostHeaders;
 pub use http::{AssembleError, Tls};

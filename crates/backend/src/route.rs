@@ -9,7 +9,7 @@ use toolgate_model::observed::BackendKind;
 use toolgate_model::{DialectId, ErrorKind, ModelName, TurnError, TurnRequest};
 
 use crate::agent::Agents;
-use crate::config::{BackendConfig, ModelRoute, Target, Tools, TriggerSecret, UpstreamName, Via};
+use crate::config::{AgentName, BackendConfig, ModelRoute, Target, Tools, TriggerSecret, UpstreamName, Via};
 use crate::demo::Demo;
 use crate::http::{AssembleError, Tls, Upstream};
 use crate::nearest::nearest;
@@ -25,6 +25,8 @@ pub struct Router {
     patterns: Vec<(ModelPattern, Arc<Route>)>,
     /// The exact names in the operator's order.
     names: Vec<String>,
+    /// The routes that only the processes of an agent can use.
+    agent_hosts: HashMap<AgentName, Arc<Route>>,
     stats: StatsRegistry,
 }
 
@@ -69,6 +71,12 @@ impl Router {
             });
             router.add(model, Arc::new(Route { targets: targets.collect::<Result<_, _>>()? }));
         }
+        for agent in &config.agents {
+            let Some(host) = agent.own_host()? else { continue };
+            let backend = Arc::new(Upstream::new(&host, &config.proxy, tls, stats.find(&host.name))?);
+            let target = RouteTarget { backend, model: None, stats: None };
+            router.agent_hosts.insert(agent.name.clone(), Arc::new(Route { targets: vec![target] }));
+        }
         Ok(router)
     }
 
@@ -78,6 +86,15 @@ impl Router {
             self.patterns.iter().find(|(pattern, _)| pattern.matches(model)).map(|(_, route)| route)
         });
         found.map(Arc::clone).ok_or_else(|| self.unknown(model))
+    }
+
+    /// The route to an agent's own host, whatever model its program asks for.
+    pub fn agent_host(&self, agent: &AgentName) -> Result<Arc<Route>, TurnError> {
+        let found = self.agent_hosts.get(agent).map(Arc::clone);
+        found.ok_or_else(|| {
+            let advice = "set ANTHROPIC_API_KEY in its `env`, or `model` to use one of the gateway's models";
+            TurnError::new(ErrorKind::Authentication, format!("the agent `{agent}` has no API key: {advice}"))
+        })
     }
 
     /// The models with exact names, in the operator's order. Patterns name no model.

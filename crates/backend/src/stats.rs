@@ -90,9 +90,11 @@ impl Drop for InFlight {
 pub struct StatsRegistry(Arc<[(UpstreamName, Arc<UpstreamStats>)]>);
 
 impl StatsRegistry {
-    /// Counters for every upstream of the configuration.
+    /// Counters for every upstream of the configuration, the agents' own hosts included.
     pub fn new(config: &BackendConfig) -> Self {
-        Self(config.upstreams.iter().map(|upstream| (upstream.name.clone(), Arc::default())).collect())
+        let of_agents = config.agents.iter().filter_map(|agent| agent.own_host().ok().flatten());
+        let names = config.upstreams.iter().map(|upstream| upstream.name.clone());
+        Self(names.chain(of_agents.map(|host| host.name)).map(|name| (name, Arc::default())).collect())
     }
 
     /// The upstreams in the operator's order.

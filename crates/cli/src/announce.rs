@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use toolgate_backend::ModelPattern;
-use toolgate_backend::config::{AgentConfig, AgentModel, AgentName, BackendConfig, ModelRoute, Tools, Via};
+use toolgate_backend::config::{AgentModel, AgentName, BackendConfig, ModelRoute, Tools, Via};
 use toolgate_state::StoreUrl;
 
-use crate::config::{AGENT_KEYS, ANTHROPIC_KEY, Config, ConfigSource, Loaded, OPENAI_KEY};
+use crate::config::{ANTHROPIC_KEY, Config, ConfigSource, Loaded, OPENAI_KEY};
 use crate::environment::Environment;
 
 /// Prints the message. The address comes first, because scripts look for it.
@@ -85,14 +85,9 @@ fn agent(name: &AgentName, backend: &BackendConfig) -> String {
     let program = config.program.display();
     match &config.model {
         AgentModel::Gateway(model) => format!("{name} ({program}), using the model {model}"),
-        AgentModel::Default if has_key(config) => format!("{name} ({program})"),
+        AgentModel::Default if config.has_own_host() => format!("{name} ({program})"),
         AgentModel::Default => format!("{name} ({program}), without a key: see `toolgate doctor`"),
     }
-}
-
-/// Whether an agent has a key for its model.
-pub(crate) fn has_key(agent: &AgentConfig) -> bool {
-    agent.env.iter().any(|(name, _)| AGENT_KEYS.contains(&name.as_str()))
 }
 
 fn curl(config: &Config, address: SocketAddr) -> String {

@@ -225,7 +225,7 @@ fn check_agent(agent: &AgentConfig, out: &mut dyn Write) -> io::Result<()> {
             line(out, Status::Error, "agent", &format!("{name}: {program} {why}: install Claude Code"))?;
         }
     }
-    if agent.model == AgentModel::Default && !announce::has_key(agent) {
+    if agent.model == AgentModel::Default && !agent.has_own_host() {
         let advice = "add env = { ANTHROPIC_API_KEY = \"env:ANTHROPIC_API_KEY\" }, or `model` to use one of this \
                       gateway's models";
         line(out, Status::Hint, "", &format!("{name} has no key: {advice}"))?;

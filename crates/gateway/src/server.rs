@@ -16,7 +16,7 @@ use toolgate_backend::{Agents, AssembleError, Decider, Router, StatsRegistry, Tl
 use toolgate_state::{Bus, Store, UsageLog};
 
 use crate::accept::{ACCEPT_QUEUE, ConnectionCounts, accept, work};
-use crate::agent_key::AgentKey;
+use crate::agent_key::{AgentKeys, ListeningGateway};
 use crate::agent_records::StoredRecords;
 use crate::approval::Approvals;
 use crate::clock::Clock;
@@ -32,7 +32,7 @@ pub struct Gateway {
     shared: Arc<Shared>,
     backends: BackendConfig,
     agents: Arc<Agents>,
-    agent_key: AgentKey,
+    agent_keys: Arc<AgentKeys>,
     tls: Tls,
     /// Counters that all workers share.
     upstream_stats: StatsRegistry,
@@ -70,9 +70,6 @@ pub enum ServeError {
     /// The agents' folders or their thread could not be made.
     #[error("preparing the agents failed: check that their folders may be written")]
     Agents(#[source] io::Error),
-    /// The system gave no random bytes.
-    #[error("making the key of the gateway's own agents failed: the system gave no random bytes")]
-    NoRandomness,
     /// A worker thread ended by a panic.
     #[error("a worker ended unexpectedly; please report what the log says about it")]
     WorkerLost,
@@ -101,7 +98,7 @@ impl Gateway {
         let agents = Agents::new(&backends.agents, records, observer, decider).map_err(ServeError::Agents)?;
         let upstream_stats = StatsRegistry::new(&backends);
         Router::assemble(&backends, &tls, &agents, &upstream_stats)?;
-        let agent_key = AgentKey::for_agents(&agents)?;
+        let agent_keys = Arc::new(AgentKeys::new(&backends.agents));
         let workers = config.workers.max(1);
         let connections = Arc::new(ConnectionCounts::new(workers, config.limits.connections));
         let live = LiveNumbers {
@@ -112,7 +109,7 @@ impl Gateway {
             upstreams: upstream_stats.clone(),
         };
         let shared = Shared {
-            door: Door::new(config, agent_key.key()),
+            door: Door::new(config, Arc::clone(&agent_keys)),
             limits: config.limits,
             store: parts.store,
             usage: parts.usage,
@@ -126,7 +123,7 @@ impl Gateway {
             shared: Arc::new(shared),
             backends,
             agents: Arc::new(agents),
-            agent_key,
+            agent_keys,
             tls,
             upstream_stats,
             workers,
@@ -162,13 +159,14 @@ impl Gateway {
                 .map_err(failed(number))?,
             );
         }
+        // Before the first request is accepted, which may need an agent.
+        self.agents.open(Arc::new(ListeningGateway::new(address, self.agent_keys)));
         let (runtime, listener) = (runtime().map_err(failed(0))?, listener.try_clone().map_err(failed(0))?);
         let (shared, stopping) = (Arc::clone(&self.shared), shutdown.clone());
         let acceptor = start_thread("toolgate-accept".to_owned(), move || {
             runtime.block_on(accept(listener, queues, shared, stopping)).map_err(failed(0))
         });
         workers.push(acceptor.map_err(failed(0))?);
-        self.agents.open(self.agent_key.gateway_access(address));
         Ok(Running { address, shutdown, workers, agents: self.agents })
     }
 }

@@ -18,6 +18,7 @@ use super::core::Core;
 use super::cost::CostMeter;
 use super::errors;
 use super::folders::ProcessFolders;
+use super::gateway_access::ProcessKey;
 use super::launch::{self, Launch};
 use super::opening::Setup;
 use super::pending_approvals::PendingApprovals;
@@ -46,6 +47,13 @@ pub(super) struct Actor {
     pub(super) commands: mpsc::Receiver<ActorCommand>,
     /// One of the pool's process slots, released when the process is gone.
     pub(super) slot: OwnedSemaphorePermit,
+}
+
+/// A process and what was made for it.
+struct RunningProcess {
+    process: Process,
+    key: ProcessKey,
+    folders: ProcessFolders,
 }
 
 /// Why a process ends.
@@ -78,13 +86,17 @@ impl Actor {
         }
         let mut record_queue = RecordQueue::new(Arc::clone(&self.pool));
         match self.start_process() {
-            Ok((folders, mut process)) => {
+            Ok(RunningProcess { mut process, key, folders }) => {
                 tracing::debug!(agent = %self.pool.config().name, process = process.id(), "an agent process started");
                 let end = self.serve(&mut core, &mut record_queue, &mut process).await;
                 self.pool.remove(self.id);
                 let last = end.error();
+                if let ExitReason::Failed(error) = &end {
+                    self.log(error);
+                }
                 // The client may retry at once. By then the process must be dead and its progress on record.
                 process.end().await;
+                drop(key);
                 match core.unfinished_record() {
                     Some(record) => record_queue.push(record, || report_exit(core, end)),
                     None => report_exit(core, end),
@@ -97,8 +109,8 @@ impl Actor {
             }
             Err(error) => {
                 self.pool.remove(self.id);
-                let error = errors::cannot_start(&self.pool.config().program, error);
-                tracing::warn!(agent = %self.pool.config().name, %error, "starting an agent process failed");
+                let error = errors::cannot_start(&self.pool.config().program, &error);
+                self.log(&error);
                 // A request that claimed the process may not have sent its turn yet; it gets this error too.
                 while let Some(command) = self.commands.recv().await {
                     refuse(command, &error);
@@ -109,12 +121,20 @@ impl Actor {
         }
     }
 
-    /// Starts the program in its own private folders.
-    fn start_process(&self) -> io::Result<(ProcessFolders, Process)> {
+    /// Starts the program in its own private folders, with a key of its own.
+    fn start_process(&self) -> io::Result<RunningProcess> {
         let config = self.pool.config();
+        let access = self.pool.process_access()?;
         let folders = ProcessFolders::create(&config.folder)?;
-        let command = launch::command(config, &self.launch, self.pool.gateway_access(), &folders)?;
-        Ok((folders, Process::start(command)?))
+        let command = launch::command(config, &self.launch, &access, &folders)?;
+        Ok(RunningProcess { process: Process::start(command)?, key: access.key, folders })
+    }
+
+    /// Logs why a process failed. The client is told less: the cause may contain paths.
+    fn log(&self, error: &TurnError) {
+        if let Some(cause) = &error.source {
+            tracing::warn!(agent = %self.pool.config().name, %error, %cause, "an agent process failed");
+        }
     }
 
     fn refuse_all(&mut self, error: &TurnError) {

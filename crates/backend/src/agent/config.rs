@@ -71,6 +71,11 @@ impl AgentConfig {
 }
 
 impl AgentConfig {
+    /// True if its model sees the client's instructions and nothing of the program's own, like a plain model.
+    pub fn shows_only_instructions(&self) -> bool {
+        self.builtins == Builtins::None && self.system == SystemMode::Replace
+    }
+
     /// The directory it works in.
     pub fn working_directory(&self) -> PathBuf {
         self.workdir.clone().unwrap_or_else(|| self.folder.join(WORK_FOLDER))

@@ -283,10 +283,8 @@ impl Core {
         };
         turn.reply.set_cost(self.cost_meter.since_last(outcome.cost_usd));
         let mut batch = Batch::default();
-        if let Some(structured) = &outcome.structured {
-            turn.reply.push_text(&structured.to_string(), &mut batch);
-        } else if turn.reply.is_empty() {
-            turn.reply.push_text(outcome.text.as_deref().unwrap_or_default(), &mut batch);
+        if let Err(error) = turn.reply.add_outcome(outcome, completion, &mut batch) {
+            return vec![CoreEvent::Failed(error)];
         }
         batch.events.iter().for_each(|event| self.watch.event(event, &self.tools));
         let stop = match (completion, &outcome.structured) {
@@ -344,6 +342,9 @@ impl Core {
                     ServerAnswer::Now(answer) => self.lines.push(write::answer_tool_server(&id, &answer)),
                     ServerAnswer::Held(call) => self.lines.extend(self.handoff.tool_server_call(id, call)),
                 }
+            }
+            ControlRequest::Permission(request) if request.is_harmless() => {
+                self.lines.push(write::allow(&id, &request.input, &[], request.call.as_deref()));
             }
             ControlRequest::Permission(request) => return Some(CoreEvent::ApprovalNeeded { id, request }),
             ControlRequest::Elicitation => {

@@ -1,13 +1,14 @@
 //! The reply of one turn, joined from all messages the model wrote in it. It contains only what the client may see,
 //! with tools under the client's names.
 
-use toolgate_dialect::claude_stream_json::AgentTools;
+use toolgate_dialect::claude_stream_json::{AgentTools, TurnOutcome};
 use toolgate_dialect::frame::SseFrame;
 use toolgate_dialect::{ReplyReader, UpstreamDialect};
 use toolgate_model::{
     BlockEnd, BlockStart, Delta, Extras, Finish, ReplyHead, StopReason, TurnError, TurnEvent, Usage,
 };
 
+use super::errors::{self, Completion};
 use super::observer::TurnWatch;
 use crate::turn::Batch;
 use toolgate_dialect::Translation;
@@ -125,10 +126,32 @@ impl JoinedReply {
         Ok(steps)
     }
 
-    /// Adds a text block that did not come from the model's stream, such as the program's own answer.
-    pub(super) fn push_text(&mut self, text: &str, out: &mut Batch) {
+    /// Adds the part of the answer that only the program's result has: the object that was asked for, or an answer of
+    /// the program itself.
+    pub(super) fn add_outcome(
+        &mut self,
+        outcome: &TurnOutcome,
+        completion: Completion,
+        out: &mut Batch,
+    ) -> Result<(), TurnError> {
+        let text = outcome.text.as_deref().unwrap_or_default();
+        match (&outcome.structured, self.prose) {
+            (Some(object), _) => self.push_text(object.to_string(), out),
+            (None, Prose::Hidden) if text.is_empty() && completion == Completion::Complete => {
+                return Err(errors::no_structured_answer());
+            }
+            // Asked for an object, a model may answer in text all the same.
+            (None, Prose::Hidden) => self.push_text(text.to_owned(), out),
+            (None, Prose::Shown) if self.is_empty() => self.push_text(text.to_owned(), out),
+            (None, Prose::Shown) => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a text block that did not come from the model's stream.
+    fn push_text(&mut self, text: String, out: &mut Batch) {
         self.start(ReplyHead::default(), &mut out.events);
-        push_text_block(text.to_owned(), &mut out.events);
+        push_text_block(text, &mut out.events);
     }
 
     /// True before the reply has started.

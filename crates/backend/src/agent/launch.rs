@@ -5,12 +5,14 @@ use std::io;
 use std::path::Path;
 use std::process::Stdio;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::ExposeSecret;
 use tokio::process::Command;
-use toolgate_dialect::claude_stream_json::{SERVER, write::MAX_CALL_WAIT_MS};
+use toolgate_dialect::claude_stream_json::write::MAX_CALL_WAIT_MS;
 
 use super::config::{AgentConfig, AgentModel, Builtins, Supervision};
 use super::folders::ProcessFolders;
+use super::gateway_access::ProcessAccess;
+use super::own_host::stays_in_the_gateway;
 use super::sandbox::Sandbox;
 use super::supervisor::{OWN_PROGRAM, SANDBOX_OPTION, SUPERVISE_COMMAND};
 
@@ -37,25 +39,24 @@ pub(super) enum Thinking {
     Disabled,
 }
 
-/// The address and key with which an agent calls its gateway (X4).
-#[derive(Clone, Debug)]
-pub struct GatewayAccess {
-    /// `http://127.0.0.1:PORT`.
-    pub base_url: String,
-    /// The key of the gateway's own agents, generated at every start.
-    pub key: SecretString,
-}
+/// The program asks the gateway about every use of every tool. By itself it would take reading in the working directory
+/// for harmless, and some commands too. Such a rule precedes all permissions that it is given later.
+const ASK_ABOUT_EVERYTHING: &str = r#"--settings={"permissions":{"ask":["*"]}}"#;
 
 /// Environment variables that this module relies on. The operator's `env` is added to them.
-const ENVIRONMENT: [(&str, &str); 13] = [
+const ENVIRONMENT: [(&str, &str); 15] = [
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("LANG", "C.UTF-8"),
+    // The gateway is reached directly, also if the operator names a proxy for the agent's tools.
+    ("NO_PROXY", "127.0.0.1,localhost,::1"),
     ("CLAUDE_AGENT_SDK_CLIENT_APP", concat!("toolgate/", env!("CARGO_PKG_VERSION"))),
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ("DISABLE_AUTOUPDATER", "1"),
     // User text is data: without this, `@path` in it would show a local file to the model.
     ("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1"),
     ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
+    // Every command starts in the working directory, as the rules assume.
+    ("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "1"),
     ("ENABLE_CLAUDEAI_MCP_SERVERS", "0"),
     // The first request contains every tool, and results are not truncated.
     ("ENABLE_TOOL_SEARCH", "false"),
@@ -83,14 +84,13 @@ const GIT_ENVIRONMENT: [(&str, &str); 6] = [
 pub(super) fn command(
     config: &AgentConfig,
     launch: &Launch,
-    gateway_access: Option<&GatewayAccess>,
+    access: &ProcessAccess,
     folders: &ProcessFolders,
 ) -> io::Result<Command> {
     let mut command = match config.supervision {
         // If the program does not exist, start it directly: the operating system's error says so best.
         Supervision::OwnProgram if config.program.is_file() => {
-            let gateway = gateway_access.map(|access| access.base_url.as_str());
-            let sandbox = Sandbox::of(config, folders, gateway);
+            let sandbox = Sandbox::of(config, folders, access.address.port());
             supervised(&config.program, sandbox.as_ref())?
         }
         Supervision::OwnProgram | Supervision::None => Command::new(&config.program),
@@ -105,7 +105,7 @@ pub(super) fn command(
             "--disable-slash-commands",
             "--no-session-persistence",
         ])
-        .arg(format!("--allowedTools=mcp__{SERVER}"))
+        .arg(ASK_ABOUT_EVERYTHING)
         .arg(match &launch.builtins {
             Builtins::None => "--tools=".to_owned(),
             Builtins::Default => "--tools=default".to_owned(),
@@ -130,7 +130,7 @@ pub(super) fn command(
         command.arg(format!("--max-budget-usd={dollars}"));
     }
     command.env_clear().envs(ENVIRONMENT).envs(GIT_ENVIRONMENT).envs(folders.environment());
-    environment(&mut command, config, launch, gateway_access);
+    environment(&mut command, config, launch, access);
     command.current_dir(config.working_directory());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     // A process group of its own: terminal signals go to the gateway alone, and the group can be killed as a whole.
@@ -150,12 +150,7 @@ fn supervised(program: &Path, sandbox: Option<&Sandbox>) -> io::Result<Command> 
     Ok(command)
 }
 
-fn environment(
-    command: &mut Command,
-    config: &AgentConfig,
-    launch: &Launch,
-    gateway_access: Option<&GatewayAccess>,
-) {
+fn environment(command: &mut Command, config: &AgentConfig, launch: &Launch, access: &ProcessAccess) {
     command.env("MCP_TOOL_TIMEOUT", MAX_CALL_WAIT_MS.to_string());
     if launch.builtins == Builtins::None {
         // The client's history is authoritative at any length: the program must not compact it, and the API decides
@@ -167,12 +162,13 @@ fn environment(
     if let Some(body) = &launch.extra_body {
         command.env("CLAUDE_CODE_EXTRA_BODY", body);
     }
-    for (name, value) in &config.env {
+    for (name, value) in config.env.iter().filter(|(name, _)| !stays_in_the_gateway(name)) {
         command.env(name, value.expose_secret());
     }
-    if let (AgentModel::Gateway(model), Some(gateway_access)) = (&config.model, gateway_access) {
-        command.env("ANTHROPIC_BASE_URL", &gateway_access.base_url);
-        command.env("ANTHROPIC_API_KEY", gateway_access.key.expose_secret());
+    // Its tools can read everything here, so the only key is one that opens its model and ends with the process.
+    command.env("ANTHROPIC_BASE_URL", access.base_url());
+    command.env("ANTHROPIC_API_KEY", access.key.secret().expose_secret());
+    if let AgentModel::Gateway(model) = &config.model {
         // The attribution line is meant for Anthropic's API; other models would only see noise.
         command.env("CLAUDE_CODE_ATTRIBUTION_HEADER", "0");
         // The program's background requests use the same model: it has access to no other.

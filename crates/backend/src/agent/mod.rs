@@ -20,17 +20,20 @@ mod core;
 mod cost;
 mod errors;
 mod folders;
+mod gateway_access;
 mod handoff;
 mod joined_reply;
 mod launch;
 mod observer;
 mod opening;
+mod own_host;
 mod partial_results;
 mod pending_approvals;
 mod plan;
 mod pool;
 mod preopen;
 mod process;
+mod process_queue;
 mod process_table;
 mod record_queue;
 mod records;
@@ -61,8 +64,9 @@ use self::pool::{ProcessPool, SharedContext};
 use crate::turn::{Answer, Backend, Turn};
 
 pub use self::approval::{Decider, DenyAll};
-pub use self::launch::GatewayAccess;
+pub use self::gateway_access::{GatewayAccess, ProcessKey};
 pub use self::observer::{NoObserver, Observer};
+pub use self::own_host::bypasses_the_gateway;
 pub use self::records::{AgentRecord, AgentRecordStore, NoRecords};
 pub use self::sandbox::SandboxSupport;
 pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, SupervisedProgram, exec_supervised, supervise};
@@ -70,7 +74,7 @@ pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, SupervisedProgram, e
 /// All agents of a gateway. They run on one thread of their own, because any gateway thread may continue a session.
 pub struct Agents {
     pools: HashMap<AgentName, Arc<ProcessPool>>,
-    gateway_access: Arc<OnceLock<GatewayAccess>>,
+    gateway_access: Arc<OnceLock<Arc<dyn GatewayAccess>>>,
     stopping: CancellationToken,
     /// Resolves when the thread has ended.
     ended: Mutex<Option<oneshot::Receiver<()>>>,
@@ -134,21 +138,12 @@ impl Agents {
         Ok(agents)
     }
 
-    /// Passes the agents the address and key of their gateway, and starts the warm processes.
-    pub fn open(&self, gateway_access: GatewayAccess) {
+    /// Gives the agents access to their gateway, and starts the warm processes.
+    pub fn open(&self, gateway_access: Arc<dyn GatewayAccess>) {
         if self.gateway_access.set(gateway_access).is_err() {
             tracing::debug!("Agents::open was called twice; the second call has no effect");
         }
         self.pools.values().for_each(ProcessPool::warm_up);
-    }
-
-    /// The gateway models that agents use. The agents' key is limited to them.
-    pub fn models(&self) -> Vec<String> {
-        let named = self.pools.values().filter_map(|pool| match &pool.config().model {
-            config::AgentModel::Default => None,
-            config::AgentModel::Gateway(name) => Some(name.clone()),
-        });
-        named.collect()
     }
 
     /// Ends every process, and returns when all of them are gone.

@@ -1,5 +1,7 @@
 //! The opening of a process: the system prompt and the client's tools, sent once before the first message.
 
+use std::sync::Arc;
+
 use toolgate_dialect::claude_stream_json::write::{self, AgentOpening, SystemPrompt};
 use toolgate_dialect::claude_stream_json::{AgentTools, RequestId, ToolServer};
 use toolgate_model::TurnError;
@@ -16,12 +18,13 @@ pub(super) struct Setup {
     pub(super) tools: AgentTools,
     pub(super) fingerprint: OpeningFingerprint,
     pub(super) session: String,
+    pub(super) caller: Arc<str>,
 }
 
 impl Setup {
     /// True if a process with this setup can continue a conversation that needs `other`.
     pub(super) fn matches(&self, other: &Self) -> bool {
-        let Self { opening, tools, fingerprint: _, session: _ } = self;
+        let Self { opening, tools, fingerprint: _, session: _, caller: _ } = self;
         (opening, tools) == (&other.opening, &other.tools)
     }
 
@@ -29,7 +32,7 @@ impl Setup {
     /// directory, which must be taken when the conversation starts, not earlier.
     pub(super) fn is_self_contained(&self) -> bool {
         match &self.opening.system {
-            SystemPrompt::Replace(_) => true,
+            SystemPrompt::Replace(_) | SystemPrompt::Only(_) => true,
             SystemPrompt::Default | SystemPrompt::Append(_) => false,
         }
     }
@@ -116,7 +119,8 @@ mod tests {
             let opening = AgentOpening { system, ..AgentOpening::default() };
             let description = describe(&Launch::default(), &opening, &AgentTools::default());
             let (tools, session) = (AgentTools::default(), String::new());
-            Self { opening, tools, fingerprint: OpeningFingerprint::of(caller, &description), session }
+            let (fingerprint, caller) = (OpeningFingerprint::of(caller, &description), caller.into());
+            Self { opening, tools, fingerprint, session, caller }
         }
     }
 

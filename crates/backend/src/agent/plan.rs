@@ -67,8 +67,9 @@ impl TurnPlan {
             AgentModel::Gateway(_) => None,
         };
         let launch = Launch { model, ..launch(&turn.request, config, &tools, &mut losses) };
+        check_options(&turn.request, &launch)?;
         let opening = AgentOpening {
-            system: with_notice(system(&body["system"], config.system), &launch, config),
+            system: with_notice(system(&body["system"], config), &launch, config),
             aliases: tools.aliases(),
             schema: schema(&turn.request.output),
         };
@@ -268,6 +269,24 @@ fn launch(request: &TurnRequest, config: &AgentConfig, tools: &AgentTools, losse
     }
 }
 
+/// Rejects values that no argument or variable of a process can hold.
+fn check_options(request: &TurnRequest, launch: &Launch) -> Result<(), TurnError> {
+    // Linux limits each to 128 KiB.
+    const MAX_BYTES: usize = 100 * 1024;
+    let options = [
+        ("model", Some(request.model.as_str())),
+        ("effort", launch.effort.as_deref()),
+        ("tool_choice", launch.extra_body.as_deref()),
+    ];
+    for (param, value) in options {
+        if value.is_some_and(|value| value.len() > MAX_BYTES || value.chars().any(char::is_control)) {
+            let message = format!("{param}: too long or with control characters; correct the value");
+            return Err(TurnError::invalid_param(param, message));
+        }
+    }
+    Ok(())
+}
+
 /// Maps an effort of another dialect to one that the program knows.
 fn program_effort(effort: String) -> String {
     if effort == "minimal" { "low".to_owned() } else { effort }
@@ -303,10 +322,11 @@ fn tool_choice(
     (choice != json!({ "type": "auto" })).then_some(choice)
 }
 
-fn system(written: &Value, mode: SystemMode) -> SystemPrompt {
+fn system(written: &Value, config: &AgentConfig) -> SystemPrompt {
     let blocks = written.as_array().map(Vec::as_slice).unwrap_or_default();
     let texts = blocks.iter().filter_map(|block| block["text"].as_str().map(str::to_owned));
-    match mode {
+    match config.system {
+        SystemMode::Replace if config.shows_only_instructions() => SystemPrompt::Only(texts.collect()),
         SystemMode::Replace => SystemPrompt::Replace(texts.collect()),
         SystemMode::Append => {
             let joined = texts.collect::<Vec<_>>().join("\n\n");
@@ -319,7 +339,8 @@ fn system(written: &Value, mode: SystemMode) -> SystemPrompt {
 fn with_notice(system: SystemPrompt, launch: &Launch, config: &AgentConfig) -> SystemPrompt {
     let notice = sandbox::notice(config).filter(|_| launch.builtins != Builtins::None);
     match (system, notice) {
-        (system, None) => system,
+        // Without built-in tools there is nothing that a sandbox could stop.
+        (system, None) | (system @ SystemPrompt::Only(_), Some(_)) => system,
         (SystemPrompt::Replace(mut texts), Some(notice)) => {
             texts.push(notice);
             SystemPrompt::Replace(texts)

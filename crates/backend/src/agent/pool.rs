@@ -1,12 +1,13 @@
-//! The processes of one agent: warm, busy, or waiting for their client. At most `max` are alive; the one idle longest
-//! is evicted to make room, and nothing is lost with it.
+//! The processes of one agent: warm, busy, or waiting for their client. At most `max` are alive; an idle one is evicted
+//! to make room, and nothing is lost with it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,18 +18,17 @@ use super::actor::Actor;
 use super::approval::Decider;
 use super::config::AgentConfig;
 use super::errors;
-use super::launch::{GatewayAccess, Launch};
+use super::gateway_access::{GatewayAccess, ProcessAccess};
+use super::launch::Launch;
 use super::observer::Observer;
 use super::opening::Setup;
+use super::process_queue::Ticket;
 use super::process_table::{
     ClaimedProcess, LiveMatch, ProcessActivity, ProcessId, ProcessState, ProcessTable,
 };
 use super::records::AgentRecordStore;
 use super::run_lock::RunLocks;
 use super::turn_job::Settled;
-
-/// The maximum number of requests that wait for a process.
-const MAX_WAITING: usize = 256;
 
 /// A process gets at most one turn and one end command before it reads its mailbox.
 const MAILBOX_CAPACITY: usize = 4;
@@ -40,7 +40,8 @@ pub(super) struct ProcessPool {
     decider: Arc<dyn Decider>,
     shared: SharedContext,
     slots: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    /// Wakes waiting requests: a slot is free, or another request waits no longer.
+    slot_freed: Notify,
     run_locks: RunLocks,
     processes: Mutex<ProcessTable>,
 }
@@ -53,7 +54,7 @@ pub(super) struct SharedContext {
     pub(super) runtime: Handle,
     pub(super) tasks: TaskTracker,
     pub(super) stopping: CancellationToken,
-    pub(super) gateway_access: Arc<OnceLock<GatewayAccess>>,
+    pub(super) gateway_access: Arc<OnceLock<Arc<dyn GatewayAccess>>>,
 }
 
 impl ProcessPool {
@@ -66,7 +67,7 @@ impl ProcessPool {
             decider,
             shared,
             slots,
-            waiting: AtomicUsize::new(0),
+            slot_freed: Notify::new(),
             run_locks: RunLocks::default(),
             processes: Mutex::default(),
         }
@@ -76,8 +77,11 @@ impl ProcessPool {
         &self.config
     }
 
-    pub(super) fn gateway_access(&self) -> Option<&GatewayAccess> {
-        self.shared.gateway_access.get()
+    /// Access to the gateway for one process.
+    pub(super) fn process_access(&self) -> io::Result<ProcessAccess> {
+        let gateway = self.shared.gateway_access.get();
+        let gateway = gateway.ok_or_else(|| io::Error::other("the gateway is still starting"))?;
+        ProcessAccess::new(&**gateway, &self.config.name)
     }
 
     pub(super) fn decider(&self) -> &Arc<dyn Decider> {
@@ -117,20 +121,28 @@ impl ProcessPool {
         launch: &Launch,
         setup: Setup,
     ) -> Result<ClaimedProcess, TurnError> {
-        if let Some(warm) = self.processes.lock().take_warm(launch, &setup) {
-            return Ok(warm);
-        }
-        let slot = match Arc::clone(&self.slots).try_acquire_owned() {
-            Ok(slot) => slot,
-            Err(_) => self.wait_for_slot().await?,
+        let slot = match self.without_waiting(launch, &setup) {
+            Some(Found::Warm(process)) => return Ok(process),
+            Some(Found::Slot(slot)) => slot,
+            None => self.wait_for_slot(&setup.caller).await?,
         };
         Ok(self.start(slot, launch.clone(), ProcessState::Busy, Some(setup)))
+    }
+
+    /// A warm process or a free slot, unless other requests are waiting.
+    fn without_waiting(&self, launch: &Launch, setup: &Setup) -> Option<Found> {
+        let mut processes = self.processes.lock();
+        if !processes.queue.is_empty() {
+            return None;
+        }
+        let warm = processes.take_warm(launch, setup).map(Found::Warm);
+        warm.or_else(|| Arc::clone(&self.slots).try_acquire_owned().ok().map(Found::Slot))
     }
 
     /// Records the state of a process after its turn.
     pub(super) fn settle(&self, id: ProcessId, settled: Settled, activity: ProcessActivity) {
         let mut processes = self.processes.lock();
-        if processes.settle(id, settled, activity) && self.has_waiters() {
+        if processes.settle(id, settled, activity) && !processes.queue.is_empty() {
             processes.evict();
         }
     }
@@ -138,7 +150,8 @@ impl ProcessPool {
     /// Records whether a process that waits for its client may be evicted.
     pub(super) fn set_activity(&self, id: ProcessId, activity: ProcessActivity) {
         let mut processes = self.processes.lock();
-        if processes.set_activity(id, activity) && activity == ProcessActivity::Idle && self.has_waiters() {
+        let is_idle = processes.set_activity(id, activity) && activity == ProcessActivity::Idle;
+        if is_idle && !processes.queue.is_empty() {
             processes.evict();
         }
     }
@@ -155,6 +168,7 @@ impl ProcessPool {
 
     /// A process has exited and its slot is free.
     pub(super) fn process_exited(self: &Arc<Self>) {
+        self.slot_freed.notify_waiters();
         self.warm_up();
     }
 
@@ -166,31 +180,28 @@ impl ProcessPool {
 
     /// Starts warm processes while there are free slots.
     pub(super) fn warm_up(self: &Arc<Self>) {
-        while !self.has_waiters() && !self.stopping().is_cancelled() {
-            let next = self.processes.lock().next_warm(self.config.pool.warm, &self.default_launch);
-            let Some((launch, setup)) = next else { return };
-            let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else { return };
+        while !self.stopping().is_cancelled() {
+            let Some((slot, launch, setup)) = self.next_warm() else { return };
             self.start(slot, launch, ProcessState::Warm, setup);
         }
     }
 
-    /// True while requests wait for a slot.
-    fn has_waiters(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) > 0
+    /// A slot and how to launch the next warm process, unless requests are waiting.
+    fn next_warm(&self) -> Option<(OwnedSemaphorePermit, Launch, Option<Setup>)> {
+        let mut processes = self.processes.lock();
+        if !processes.queue.is_empty() {
+            return None;
+        }
+        let (launch, setup) = processes.next_warm(self.config.pool.warm, &self.default_launch)?;
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
+        Some((slot, launch, setup))
     }
 
-    async fn wait_for_slot(&self) -> Result<OwnedSemaphorePermit, TurnError> {
-        let waiting = Waiting::enter(&self.waiting);
-        if waiting.before >= MAX_WAITING {
-            return Err(errors::queue_full());
-        }
+    async fn wait_for_slot(&self, caller: &Arc<str>) -> Result<OwnedSemaphorePermit, TurnError> {
+        let place = QueuePlace { pool: self, ticket: self.processes.lock().queue.enter(caller)? };
         self.processes.lock().evict();
-        let slot = Arc::clone(&self.slots).acquire_owned();
-        match tokio::time::timeout(self.config.pool.queue_wait, slot).await {
-            Ok(Ok(slot)) => Ok(slot),
-            Ok(Err(_)) => Err(errors::stopping()),
-            Err(_) => Err(errors::queue_timeout()),
-        }
+        let slot = tokio::time::timeout(self.config.pool.queue_wait, place.slot()).await;
+        slot.map_err(|_| errors::queue_timeout())
     }
 
     fn start(
@@ -212,21 +223,38 @@ impl ProcessPool {
     }
 }
 
-/// Counts a waiting request until it is dropped.
-struct Waiting<'a> {
-    count: &'a AtomicUsize,
-    before: usize,
+/// What a request gets without waiting.
+enum Found {
+    Warm(ClaimedProcess),
+    Slot(OwnedSemaphorePermit),
 }
 
-impl<'a> Waiting<'a> {
-    fn enter(count: &'a AtomicUsize) -> Self {
-        let before = count.fetch_add(1, Ordering::AcqRel);
-        Self { count, before }
+/// A request in the queue, until it is dropped.
+struct QueuePlace<'a> {
+    pool: &'a ProcessPool,
+    ticket: Ticket,
+}
+
+impl QueuePlace<'_> {
+    /// A slot, as soon as one is free and it is this request's turn.
+    async fn slot(&self) -> OwnedSemaphorePermit {
+        let pool = self.pool;
+        loop {
+            let mut freed = pin!(pool.slot_freed.notified());
+            // From here on no notification is missed.
+            freed.as_mut().enable();
+            let is_next = pool.processes.lock().is_next(self.ticket);
+            if is_next && let Ok(slot) = Arc::clone(&pool.slots).try_acquire_owned() {
+                return slot;
+            }
+            freed.await;
+        }
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::AcqRel);
+        self.pool.processes.lock().queue.leave(self.ticket);
+        self.pool.slot_freed.notify_waiters();
     }
 }

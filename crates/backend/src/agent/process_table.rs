@@ -1,5 +1,6 @@
 //! The live processes of an agent, the state of each, and the rules for claiming one.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tokio::sync::mpsc;
@@ -11,6 +12,7 @@ use super::errors;
 use super::launch::Launch;
 use super::opening::Setup;
 use super::preopen::PreopenGuess;
+use super::process_queue::{ProcessQueue, Ticket};
 use super::turn_job::{Settled, TurnJob};
 
 /// The processes of one agent.
@@ -24,6 +26,7 @@ pub(super) struct ProcessTable {
     /// The model of the last request; the next request probably asks for the same one.
     model: Option<String>,
     preopen: PreopenGuess,
+    pub(super) queue: ProcessQueue,
 }
 
 /// Identifies a process of an agent.
@@ -180,11 +183,26 @@ impl ProcessTable {
         }
     }
 
-    /// Ends the process that has been idle longest. Warm ones go first: they hold no conversation.
+    /// True if this request gets the next free slot.
+    pub(super) fn is_next(&self, ticket: Ticket) -> bool {
+        self.queue.next(|caller| self.held_by(caller)) == Some(ticket)
+    }
+
+    /// The number of processes that serve a caller.
+    fn held_by(&self, caller: &str) -> usize {
+        self.live.values().filter(|entry| entry.caller() == Some(caller)).count()
+    }
+
+    /// Ends an idle process. Warm ones go first: they hold no conversation. Then those of the caller with the most
+    /// processes, and among them the one that has been idle longest.
     pub(super) fn evict(&mut self) {
+        let largest_share_first =
+            |entry: &ProcessEntry| Reverse(entry.caller().map_or(0, |caller| self.held_by(caller)));
         let idle = self.live.iter().filter_map(|(id, entry)| match (&entry.state, entry.activity) {
-            (ProcessState::Warm, _) => Some(((0, entry.since), *id)),
-            (ProcessState::Settled(_), ProcessActivity::Idle) => Some(((1, entry.since), *id)),
+            (ProcessState::Warm, _) => Some(((0, Reverse(0), entry.since), *id)),
+            (ProcessState::Settled(_), ProcessActivity::Idle) => {
+                Some(((1, largest_share_first(entry), entry.since), *id))
+            }
             (ProcessState::Settled(_), ProcessActivity::Working) | (ProcessState::Busy, _) => None,
         });
         if let Some((_, id)) = idle.min() {
@@ -226,6 +244,12 @@ impl ProcessEntry {
     fn is_warm(&self) -> bool {
         matches!(self.state, ProcessState::Warm)
     }
+
+    /// The caller it serves; a warm process serves nobody yet.
+    fn caller(&self) -> Option<&str> {
+        let setup = self.setup.as_ref().filter(|_| !self.is_warm())?;
+        Some(&setup.caller)
+    }
 }
 
 impl ClaimedProcess {
@@ -257,6 +281,8 @@ fn request_end(commands: &mpsc::Sender<ActorCommand>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     type Mailbox = mpsc::Receiver<ActorCommand>;
@@ -318,6 +344,43 @@ mod tests {
         assert!(start_warm(&mut processes).is_none(), "another would fail too");
         processes.mark_healthy();
         assert!(start_warm(&mut processes).is_some());
+    }
+
+    /// Adds a process that waits for its client, and returns its mailbox.
+    fn settle_for(processes: &mut ProcessTable, caller: &str) -> Mailbox {
+        let (commands, mailbox) = mpsc::channel(1);
+        let setup = Some(Setup::replacing(caller, "Be brief."));
+        let (id, _) = processes.add(commands, Launch::default(), ProcessState::Busy, setup);
+        let after = Lineage::of(&format!("{caller} {id:?}"), &[]).whole();
+        assert!(processes.settle(id, Settled { after, calls: Vec::new() }, ProcessActivity::Idle));
+        mailbox
+    }
+
+    #[test]
+    fn the_caller_with_the_most_processes_loses_one_first() {
+        let mut processes = ProcessTable::default();
+        let callers = ["alice", "bob", "bob", "carol"];
+        let mut mailboxes: Vec<Mailbox> =
+            callers.iter().map(|caller| settle_for(&mut processes, caller)).collect();
+        let mut order = Vec::new();
+        for _ in callers {
+            processes.evict();
+            let ended = mailboxes.iter_mut().position(|mailbox| mailbox.try_recv().is_ok());
+            order.push(ended.expect("one is ended"));
+        }
+        assert_eq!(order, [1, 0, 2, 3]);
+    }
+
+    #[test]
+    fn a_free_slot_goes_to_the_caller_with_the_fewest_processes() {
+        let mut processes = ProcessTable::default();
+        let _held = [settle_for(&mut processes, "alice"), settle_for(&mut processes, "alice")];
+        let alice = processes.queue.enter(&Arc::from("alice")).expect("a place");
+        assert!(processes.is_next(alice), "nobody else waits");
+        let bob = processes.queue.enter(&Arc::from("bob")).expect("a place");
+        assert!(processes.is_next(bob) && !processes.is_next(alice));
+        processes.queue.leave(bob);
+        assert!(processes.is_next(alice));
     }
 
     #[test]

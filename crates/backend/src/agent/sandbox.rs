@@ -79,7 +79,7 @@ pub(super) struct Sandbox {
     /// May be changed too, and must exist: without them the program cannot work.
     own: Vec<PathBuf>,
     /// Where the program sends its model requests.
-    gateway_port: Option<u16>,
+    gateway_port: u16,
     connect: Connect,
 }
 
@@ -106,9 +106,8 @@ const SYSTEM: [&str; 14] = [
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 impl Sandbox {
-    /// The sandbox of a process with these folders; `None` if the agent runs without one. `gateway` is the gateway's
-    /// base URL.
-    pub(super) fn of(config: &AgentConfig, folders: &ProcessFolders, gateway: Option<&str>) -> Option<Self> {
+    /// The sandbox of a process with these folders; `None` if the agent runs without one.
+    pub(super) fn of(config: &AgentConfig, folders: &ProcessFolders, gateway_port: u16) -> Option<Self> {
         let SandboxConfig { mode, read, write, connect } = &config.sandbox;
         if *mode == SandboxMode::Off {
             return None;
@@ -120,7 +119,7 @@ impl Sandbox {
             read: system.chain(installation(&config.program)).chain(read.iter().cloned()).collect(),
             write: devices.chain(write.iter().cloned()).collect(),
             own: vec![config.working_directory(), folders.home(), folders.temp()],
-            gateway_port: gateway.and_then(port),
+            gateway_port,
             connect: connect.clone(),
         })
     }
@@ -172,10 +171,6 @@ impl SandboxConfig {
             ..self.clone()
         }
     }
-}
-
-fn port(base_url: &str) -> Option<u16> {
-    base_url.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
 }
 
 /// The files of the program: the program itself, and the folder with its packages if it was installed by a package

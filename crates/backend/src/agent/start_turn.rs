@@ -64,6 +64,7 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
         tools: plan.tools.clone(),
         fingerprint: plan.fingerprint,
         session: turn.session.named().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
+        caller: Arc::clone(&turn.caller),
     };
     let hidden = HiddenSteps { by_reply: memory.steps_by_reply, unfinished };
     let mut attempts = 0;

@@ -113,6 +113,12 @@ pub enum AssembleError {
         /// The name that was not found.
         upstream: String,
     },
+    /// An agent's `env` names a host that requests cannot be sent to.
+    #[error("agent `{agent}`: ANTHROPIC_BASE_URL in its `env` is no http:// or https:// address of a host")]
+    BadAgentUrl {
+        /// The agent.
+        agent: String,
+    },
     /// A model names an agent that does not exist.
     #[error("model `{model}`: there is no agent `{agent}`; add [agents.{agent}] or correct the name")]
     UnknownAgent {

@@ -42,6 +42,8 @@ pub(super) enum Access {
 pub(super) enum Key {
     Configured,
     Missing,
+    /// An agent's own, from its `env`.
+    OfAgent,
 }
 
 impl Host {
@@ -125,6 +127,8 @@ impl Host {
             Key::Missing => {
                 self.upstream(&format!("wants a key and has none: set `api_key` of [upstreams.{name}]"))
             }
+            // The program tells its API's answers apart, so it gets them as they are.
+            Key::OfAgent => refusal.clone(),
         }
     }
 

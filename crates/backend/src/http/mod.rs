@@ -41,7 +41,7 @@ use self::request::{Address, HostRequest};
 use self::response_head::ReplyForm;
 use self::retry::AttemptError;
 use self::unsupported_field::UnsupportedFields;
-use crate::config::{HostDeadlines, ProxyConfig, Retry, UpstreamConfig};
+use crate::config::{HostDeadlines, ProxyConfig, Retry, UpstreamConfig, UsedBy};
 use crate::host_headers::HostHeaders;
 use crate::stats::UpstreamStats;
 use crate::turn::{Answer, AnswerBody, Backend, Batch, Recoveries, Relay, RelayTurn, Turn, WholeBody};
@@ -104,7 +104,11 @@ impl Upstream {
         let host = Host {
             name: Arc::from(config.name.as_str()),
             access: if matches!(proxy, ProxyUse::Direct) { Access::Direct } else { Access::Proxied },
-            key: if config.api_key.is_some() { Key::Configured } else { Key::Missing },
+            key: match (config.used_by, &config.api_key) {
+                (UsedBy::Agent, _) => Key::OfAgent,
+                (UsedBy::Callers, Some(_)) => Key::Configured,
+                (UsedBy::Callers, None) => Key::Missing,
+            },
         };
         let dialer = Dialer::new(config, tls, &proxy);
         let deadlines = config.timeouts;

@@ -2,13 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use secrecy::ExposeSecret;
 use toml::de::DeValue;
-use toolgate_backend::config::{AgentConfig, AgentModel, Builtins, PoolSize, SystemMode};
+use toolgate_backend::config::{
+    AgentConfig, AgentModel, Builtins, PoolSize, SystemMode, bypasses_the_gateway,
+};
 
 use super::problem::{Located, ReadContext};
 use super::sandbox;
 use super::secret;
 use super::section::{ListForm, Section};
+use super::upstream::parse_base_url;
 
 /// More processes than one machine runs.
 const MAX_PROCESSES: u32 = 1024;
@@ -177,8 +181,21 @@ fn read_env(section: &Section<'_>, context: &mut ReadContext<'_>) -> Vec<(String
     let Some(variables) = section.table("env", context) else { return Vec::new() };
     let mut env = Vec::new();
     for variable in variables.fields() {
+        if bypasses_the_gateway(variable.key) {
+            let problem = format!(
+                "`{}` would let the agent call its model past the gateway, with a key that its tools can read: \
+                 remove it, and set ANTHROPIC_API_KEY or `model`",
+                variable.key
+            );
+            context.error(variable.position, problem);
+        }
         let value = variable.text("env:ANTHROPIC_API_KEY", context);
         let value = value.and_then(|value| secret::fetch(variable.key, &value, context));
+        if let (Some(url), "ANTHROPIC_BASE_URL") = (&value, variable.key)
+            && let Err(why) = parse_base_url(url.expose_secret())
+        {
+            context.error(variable.position, format!("`{}` {why}", variable.key));
+        }
         if let Some(value) = value {
             env.push((variable.key.to_owned(), value));
         }
@@ -194,4 +211,50 @@ fn read_workdir(written: &Located<String>, context: &mut ReadContext<'_>) -> Pat
         context.error(written.position, problem);
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(
+        clippy::needless_raw_string_hashes,
+        reason = "expect-test writes them when it records a message"
+    )]
+
+    use expect_test::expect;
+
+    use super::super::tests::check;
+
+    #[test]
+    fn variables_that_bypass_the_gateway_or_name_no_host_are_errors() {
+        check(
+            r#"
+[agents.claude]
+command = "/bin/sh"
+[agents.claude.env]
+ANTHROPIC_API_KEY = "env:A_KEY"
+ANTHROPIC_BASE_URL = "api.example.com"
+CLAUDE_CODE_OAUTH_TOKEN = "sk-ant-oat"
+CLAUDE_CODE_USE_BEDROCK = "1"
+[models."claude-code"]
+agent = "claude"
+"#,
+            &expect![[r#""#]],
+        );
+    }
+
+    #[test]
+    fn a_key_and_a_host_are_accepted() {
+        check(
+            r#"
+[agents.claude]
+command = "/bin/sh"
+[agents.claude.env]
+ANTHROPIC_AUTH_TOKEN = "env:A_KEY"
+ANTHROPIC_BASE_URL = "https://api.example.com/anthropic"
+[models."claude-code"]
+agent = "claude"
+"#,
+            &expect![[r#""#]],
+        );
+    }
 }

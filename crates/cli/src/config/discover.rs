@@ -26,7 +26,7 @@ pub(crate) const AGENT_PROGRAM: &str = "claude";
 /// The model that it serves.
 const AGENT_MODEL: &str = "claude-code";
 /// The variables with a key for the agent's own model.
-pub(crate) const AGENT_KEYS: [&str; 3] = [ANTHROPIC_KEY, "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+const AGENT_KEYS: [&str; 2] = [ANTHROPIC_KEY, "ANTHROPIC_AUTH_TOKEN"];
 
 /// A host that needs only a key.
 struct KnownHost {
@@ -95,7 +95,7 @@ pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Proble
     for host in KNOWN_HOSTS {
         let Some(key) = environment.variable(host.variable) else { continue };
         let key = key.trim();
-        if key.is_empty() || !key.chars().all(|letter| letter.is_ascii_graphic()) {
+        if !is_key(key) {
             let problem =
                 format!("{} is not a valid key: check that it was copied completely", host.variable);
             warnings.push(Problem::without_position("environment", Severity::Warning, problem));
@@ -121,11 +121,17 @@ pub(crate) fn back_ends(environment: &Environment) -> (BackendConfig, Vec<Proble
     (backend, warnings)
 }
 
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|letter| letter.is_ascii_graphic())
+}
+
 /// Claude Code, if it is on the PATH.
 fn find_agent(environment: &Environment) -> Option<AgentConfig> {
     let program = environment.program(AGENT_PROGRAM)?;
     let folder = environment.data_folder()?.join("agents").join(AGENT_PROGRAM);
-    let keys = AGENT_KEYS.iter().filter_map(|name| Some(((*name).to_owned(), environment.variable(name)?)));
+    let keys = AGENT_KEYS.iter().filter_map(|name| Some((*name, environment.variable(name)?)));
+    let keys =
+        keys.map(|(name, key)| (name.to_owned(), key.trim().to_owned())).filter(|(_, key)| is_key(key));
     let env: Vec<(String, SecretString)> = keys.map(|(name, key)| (name, SecretString::from(key))).collect();
     // Without a key the agent cannot reply, so no process is kept warm.
     let warm = if env.is_empty() { 0 } else { PoolSize::default().warm };

@@ -40,7 +40,7 @@ use toolgate_gateway::approval::ApprovalConfig;
 use toolgate_gateway::config::{Key, Limits, RecordConfig};
 use toolgate_state::StoreUrl;
 
-pub(crate) use discover::{AGENT_KEYS, AGENT_PROGRAM, ANTHROPIC_KEY, OPENAI_KEY};
+pub(crate) use discover::{AGENT_PROGRAM, ANTHROPIC_KEY, OPENAI_KEY};
 pub(crate) use problem::Problem;
 
 use crate::environment::Environment;

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use toolgate_model::approval::PermissionUpdate;
 
 use super::progress::ToolProgress;
+use super::{PREFIX, STRUCTURED_OUTPUT};
 
 /// One line from the program.
 #[derive(Clone, Debug)]
@@ -122,6 +123,14 @@ pub struct PermissionRequest {
     pub blocked_path: Option<String>,
     /// Permission updates that the program proposes. Never echo them: one of them may allow everything.
     pub suggestions: Vec<PermissionUpdate>,
+}
+
+impl PermissionRequest {
+    /// True for tools that do nothing on this machine: the client's, which the client runs, and the one that carries an
+    /// answer with a schema.
+    pub fn is_harmless(&self) -> bool {
+        self.tool.starts_with(PREFIX) || self.tool == STRUCTURED_OUTPUT
+    }
 }
 
 /// How a turn ended.

@@ -11,6 +11,7 @@
 //! it.
 
 mod line;
+mod model_request;
 mod progress;
 mod script;
 mod tool_server;
@@ -21,6 +22,7 @@ pub mod write;
 mod tests;
 
 pub use line::{AgentLine, ControlRequest, InvalidLine, PermissionRequest, RequestId, TurnOutcome};
+pub use model_request::without_program_prompt;
 pub use progress::ToolProgress;
 pub use script::{HiddenSteps, HistoryLine, HistoryScript, interrupted_result, script};
 pub use tool_server::{HeldCall, ServerAnswer, ToolServer, call_answer, call_failure};
@@ -31,3 +33,9 @@ pub const SERVER: &str = "client";
 
 /// The prefix of every tool name of [`SERVER`] that the model sees.
 pub const PREFIX: &str = "mcp__client__";
+
+/// The tool with which the model gives an answer that matches a schema.
+const STRUCTURED_OUTPUT: &str = "StructuredOutput";
+
+/// Begins the client's instructions in a model request, so that they can be told from the program's own.
+const INSTRUCTIONS_MARK: &str = "[instructions]\n";

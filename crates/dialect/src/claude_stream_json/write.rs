@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolgate_model::approval::PermissionUpdate;
 
 use super::line::RequestId;
-use super::{PREFIX, SERVER};
+use super::{INSTRUCTIONS_MARK, PREFIX, SERVER};
 
 /// What a process receives once, before its first turn.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,8 +26,11 @@ pub enum SystemPrompt {
     Default,
     /// The default prompt with this text appended.
     Append(String),
-    /// This text instead of the default prompt; may be empty.
+    /// This text instead of the default prompt; may be empty. The program adds its name, the folder and the date.
     Replace(Vec<String>),
+    /// This text alone; may be empty. [`without_program_prompt`](super::without_program_prompt) must remove what the
+    /// program adds from each of its model requests.
+    Only(Vec<String>),
 }
 
 /// The `initialize` request, the first line of a process.
@@ -43,6 +46,9 @@ pub fn initialize(id: &RequestId, opening: &AgentOpening) -> String {
         SystemPrompt::Append(text) => request["appendSystemPrompt"] = json!(text),
         SystemPrompt::Replace(parts) if parts.is_empty() => request["systemPrompt"] = json!([""]),
         SystemPrompt::Replace(parts) => request["systemPrompt"] = json!(parts),
+        SystemPrompt::Only(parts) => {
+            request["systemPrompt"] = json!([format!("{INSTRUCTIONS_MARK}{}", parts.join("\n\n"))]);
+        }
     }
     if !opening.aliases.is_empty() {
         let routes = opening.aliases.iter().map(|name| (name.clone(), json!(format!("{PREFIX}{name}"))));

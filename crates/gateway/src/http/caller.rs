@@ -2,16 +2,23 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
-use toolgate_backend::ModelPattern;
+use toolgate_backend::config::{AgentConfig, AgentModel, AgentName};
+use toolgate_backend::{ModelPattern, Route, Router};
+use toolgate_dialect::claude_stream_json::without_program_prompt;
 use toolgate_model::{ErrorKind, TurnError};
 use toolgate_state::CallerScope;
 
 use super::door::Peer;
+use crate::agent_key::AgentKeys;
 use crate::config::Key;
+
+/// The name of agent processes in logs and usage records.
+const AGENTS: &str = "agents";
 
 /// The caller of a request.
 #[derive(Clone, Debug)]
@@ -21,8 +28,28 @@ pub(crate) struct Caller(Arc<Identity>);
 struct Identity {
     name: Arc<str>,
     scope: CallerScope,
-    models: Vec<ModelPattern>,
+    access: Access,
     tenancy: Tenancy,
+}
+
+/// What a caller may use.
+#[derive(Debug)]
+enum Access {
+    /// A client: these models.
+    Models(Vec<ModelPattern>),
+    /// A process of an agent that uses this model.
+    AgentModel(ModelPattern, AgentPrompt),
+    /// A process of an agent with a host of its own: whatever model it asks for there.
+    AgentHost(AgentName, AgentPrompt),
+}
+
+/// What an agent's model sees of the program's own instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AgentPrompt {
+    /// All of them.
+    Whole,
+    /// Nothing: only what the client says.
+    ClientsOnly,
 }
 
 /// Whether callers must be kept apart.
@@ -47,7 +74,41 @@ impl Caller {
 
     /// True if this caller may use the model.
     pub(crate) fn may_use(&self, model: &str) -> bool {
-        self.0.models.iter().any(|pattern| pattern.matches(model))
+        match &self.0.access {
+            Access::Models(patterns) => patterns.iter().any(|pattern| pattern.matches(model)),
+            Access::AgentModel(pattern, _) => pattern.matches(model),
+            Access::AgentHost(..) => true,
+        }
+    }
+
+    /// True for a process of one of the gateway's own agents. Its requests are part of a client's turn.
+    pub(crate) fn is_agent(&self) -> bool {
+        match self.0.access {
+            Access::Models(_) => false,
+            Access::AgentModel(..) | Access::AgentHost(..) => true,
+        }
+    }
+
+    /// The body of this caller's request to a model, without what the model should not see.
+    pub(crate) fn model_request(&self, body: Bytes) -> Bytes {
+        match self.0.access {
+            Access::AgentModel(_, AgentPrompt::ClientsOnly)
+            | Access::AgentHost(_, AgentPrompt::ClientsOnly) => {
+                without_program_prompt(&body).map_or(body, Bytes::from)
+            }
+            Access::Models(_)
+            | Access::AgentModel(_, AgentPrompt::Whole)
+            | Access::AgentHost(_, AgentPrompt::Whole) => body,
+        }
+    }
+
+    /// The route of a model, if this caller may use it.
+    pub(crate) fn route(&self, router: &Router, model: &str) -> Result<Arc<Route>, TurnError> {
+        if let Access::AgentHost(agent, _) = &self.0.access {
+            return router.agent_host(agent);
+        }
+        self.check_model(model)?;
+        router.find(model)
     }
 
     /// True if there are no other callers whose data must stay hidden.
@@ -69,13 +130,25 @@ impl Caller {
 
     /// The caller of routes without a key. May use no model.
     pub(crate) fn anonymous() -> Self {
-        static ANONYMOUS: std::sync::LazyLock<Caller> =
-            std::sync::LazyLock::new(|| Caller::new("anonymous", Vec::new(), Tenancy::Shared));
+        static ANONYMOUS: std::sync::LazyLock<Caller> = std::sync::LazyLock::new(|| {
+            Caller::new("anonymous", Access::Models(Vec::new()), Tenancy::Shared)
+        });
         ANONYMOUS.clone()
     }
 
-    fn new(name: &str, models: Vec<ModelPattern>, tenancy: Tenancy) -> Self {
-        Self(Arc::new(Identity { name: Arc::from(name), scope: CallerScope::new(name), models, tenancy }))
+    /// A process of an agent.
+    pub(crate) fn agent(config: &AgentConfig) -> Self {
+        let prompt =
+            if config.shows_only_instructions() { AgentPrompt::ClientsOnly } else { AgentPrompt::Whole };
+        let access = match &config.model {
+            AgentModel::Gateway(model) => Access::AgentModel(ModelPattern::new(model), prompt),
+            AgentModel::Default => Access::AgentHost(config.name.clone(), prompt),
+        };
+        Self::new(AGENTS, access, Tenancy::Shared)
+    }
+
+    fn new(name: &str, access: Access, tenancy: Tenancy) -> Self {
+        Self(Arc::new(Identity { name: Arc::from(name), scope: CallerScope::new(name), access, tenancy }))
     }
 }
 
@@ -84,23 +157,26 @@ pub(super) struct Callers {
     known: Vec<([u8; 32], Caller)>,
     /// Any client on this machine, if there are no keys.
     local: Caller,
-    /// The gateway's own agents, if they use its models.
-    agents: Option<([u8; 32], Caller)>,
+    /// The processes of the gateway's own agents.
+    agents: Arc<AgentKeys>,
 }
 
 impl Callers {
-    pub(super) fn new(keys: &[Key], agents: Option<&Key>) -> Self {
-        let caller = |key: &Key| (key.sha256, Caller::new(&key.name, key.models.clone(), Tenancy::Shared));
+    pub(super) fn new(keys: &[Key], agents: Arc<AgentKeys>) -> Self {
+        let caller = |key: &Key| {
+            (key.sha256, Caller::new(&key.name, Access::Models(key.models.clone()), Tenancy::Shared))
+        };
+        let every_model = Access::Models(vec![ModelPattern::new("*")]);
         Self {
             known: keys.iter().map(caller).collect(),
-            local: Caller::new("local", vec![ModelPattern::new("*")], Tenancy::Single),
-            agents: agents.map(caller),
+            local: Caller::new("local", every_model, Tenancy::Single),
+            agents,
         }
     }
 
     pub(super) fn find(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, TurnError> {
-        if let Some(agents) = self.agents(headers) {
-            return Ok(agents);
+        if let Some(agent) = keys_in(headers).find_map(|key| self.agents.find(key)) {
+            return Ok(agent);
         }
         if self.known.is_empty() {
             return self.without_keys(peer);
@@ -114,15 +190,6 @@ impl Callers {
         given
             .find_map(|key| self.owner(key))
             .ok_or_else(|| refusal("unknown key; check it, or ask the operator for a new one"))
-    }
-
-    fn agents(&self, headers: &HeaderMap) -> Option<Caller> {
-        let (known, caller) = self.agents.as_ref()?;
-        let is_theirs = |key: &[u8]| {
-            let hash: [u8; 32] = Sha256::digest(key).into();
-            bool::from(known.ct_eq(&hash))
-        };
-        keys_in(headers).any(is_theirs).then(|| caller.clone())
     }
 
     fn without_keys(&self, peer: Peer) -> Result<Caller, TurnError> {
@@ -176,7 +243,7 @@ mod tests {
             sha256: Sha256::digest(secret).into(),
             models: models.iter().copied().map(ModelPattern::new).collect(),
         };
-        Callers::new(&[key("alice", "a-key", &["*"]), key("bob", "b-key", &["gpt-*"])], None)
+        Callers::new(&[key("alice", "a-key", &["*"]), key("bob", "b-key", &["gpt-*"])], Arc::default())
     }
 
     fn find(
@@ -216,7 +283,7 @@ mod tests {
 
     #[test]
     fn without_keys_only_this_machine_may_call() {
-        let keyless = Callers::new(&[], None);
+        let keyless = Callers::new(&[], Arc::default());
         assert_eq!(find(&keyless, &[], "127.0.0.1:1"), Ok("local".to_owned()));
         assert_eq!(find(&keyless, &[], "[::ffff:127.0.0.1]:1"), Ok("local".to_owned()));
         assert_eq!(find(&keyless, &[("x-api-key", "a-key")], "10.0.0.9:1"), Err(ErrorKind::Permission));

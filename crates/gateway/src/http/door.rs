@@ -1,6 +1,7 @@
 //! The checks before every route: the `Host` header, the origin of a browser's page, and the caller's key.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
@@ -8,7 +9,11 @@ use http::{HeaderName, Request, Uri};
 use toolgate_model::{ErrorKind, TurnError};
 
 use super::caller::{Caller, Callers};
-use crate::config::{GatewayConfig, Key};
+use crate::agent_key::AgentKeys;
+use crate::config::GatewayConfig;
+
+/// What agent processes use. An agent's tools can read its key, so it opens nothing else.
+const AGENT_PATHS: [&str; 2] = ["/v1/messages", "/v1/messages/count_tokens"];
 
 /// Decides which requests are admitted.
 pub(crate) struct Door {
@@ -29,7 +34,7 @@ impl Peer {
 }
 
 impl Door {
-    pub(crate) fn new(config: &GatewayConfig, agents: Option<&Key>) -> Self {
+    pub(crate) fn new(config: &GatewayConfig, agents: Arc<AgentKeys>) -> Self {
         let hosts = config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         Self { listen: config.listen, hosts, callers: Callers::new(&config.keys, agents) }
     }
@@ -42,7 +47,11 @@ impl Door {
             // Probes need no key.
             return Ok(Caller::anonymous());
         }
-        self.callers.find(request.headers(), peer)
+        let caller = self.callers.find(request.headers(), peer)?;
+        if caller.is_agent() && !AGENT_PATHS.contains(&request.uri().path()) {
+            return Err(forbidden("the key of an agent opens only the Messages API".to_owned()));
+        }
+        Ok(caller)
     }
 
     /// A page of another site can make its own name resolve to our address (DNS rebinding), but it cannot change the
@@ -135,7 +144,7 @@ mod tests {
     fn door(listen: &str, hosts: &[&str]) -> Door {
         let mut config = GatewayConfig::new(listen.parse().expect("an address"));
         config.hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
-        Door::new(&config, None)
+        Door::new(&config, Arc::default())
     }
 
     fn admits(door: &Door, headers: &[(&str, &str)]) -> bool {

@@ -84,6 +84,8 @@ async fn first_event(
 ) -> Option<Result<Answer, TurnError>> {
     match routed.turn.delivery {
         Delivery::Whole => Some(start.await),
+        // An agent's program waits, so that an error keeps its status.
+        Delivery::Stream(_) if routed.is_from_agent => Some(start.await),
         Delivery::Stream(_) => tokio::time::timeout(worker.shared.limits.commit_after, start).await.ok(),
     }
 }

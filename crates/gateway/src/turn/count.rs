@@ -58,8 +58,7 @@ async fn count(
     let body = read_body(request.into_body(), &worker.shared.limits).await?;
     let dialect = api.dialect();
     let peek = dialect.peek_request(&body)?;
-    caller.check_model(&peek.model)?;
-    let route = worker.router.find(&peek.model)?;
+    let route = caller.route(&worker.router, &peek.model)?;
     let mut turn = ClientTurn {
         id,
         dialect,

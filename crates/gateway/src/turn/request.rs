@@ -29,6 +29,8 @@ pub(super) struct RoutedTurn {
     /// reply. `None` if it was not parsed.
     shown: Option<Arc<TurnRequest>>,
     now_seconds: u64,
+    /// An agent's process sent it, as part of a client's turn.
+    pub(super) is_from_agent: bool,
     /// Stores the reply, if a later request may continue it.
     pub(super) keeper: Option<ReplyKeeper>,
 }
@@ -91,11 +93,11 @@ pub(super) async fn route(
     record: &mut TurnRecord,
 ) -> Result<RoutedTurn, TurnError> {
     head.check_media_type()?;
+    let body = head.caller.model_request(body);
     let dialect = head.api.dialect();
     let peek = dialect.peek_request(&body)?;
     record.set_model(&peek.model);
-    head.caller.check_model(&peek.model)?;
-    let route = worker.router.find(&peek.model)?;
+    let route = head.caller.route(&worker.router, &peek.model)?;
     let relays = route.speaks_only(dialect.id());
     if relays && !uses_stored_replies(head.api, &peek) {
         return Ok(relayed(head, &body, &peek, route, record));
@@ -130,6 +132,7 @@ fn relayed(
     record: &TurnRecord,
 ) -> RoutedTurn {
     let delivery = if peek.stream { Delivery::Stream(UsageReport::Default) } else { Delivery::Whole };
+    let is_from_agent = head.caller.is_agent();
     let turn = ClientTurn {
         id: record.id(),
         dialect: head.api.dialect(),
@@ -141,7 +144,8 @@ fn relayed(
         caller: head.caller.name(),
         session: SessionSlot::default(),
     };
-    RoutedTurn { api: head.api, turn, route, shown: None, now_seconds: record.at_seconds(), keeper: None }
+    let now_seconds = record.at_seconds();
+    RoutedTurn { api: head.api, turn, route, shown: None, now_seconds, is_from_agent, keeper: None }
 }
 
 /// True if the reply is stored, or the request continues or refers to stored ones: all need the parsed request.
@@ -171,6 +175,7 @@ fn parse(
     let request = Arc::new(read.value);
     let session = if keeps_sessions { head.session()? } else { SessionSlot::default() };
     record.set_session(session.clone());
+    let is_from_agent = head.caller.is_agent();
     let stores_reply = head.api == Api::Responses && request.retention != Some(Retention::Discard);
     let keeper = stores_reply.then(|| ReplyKeeper::new(head.caller.clone(), request.previous.clone()));
     let turn = ClientTurn {
@@ -185,7 +190,8 @@ fn parse(
         session,
     };
     let now_seconds = record.at_seconds();
-    let routed = RoutedTurn { api: head.api, turn, route, shown: Some(request), now_seconds, keeper };
+    let routed =
+        RoutedTurn { api: head.api, turn, route, shown: Some(request), now_seconds, is_from_agent, keeper };
     Ok(Translated { value: routed, losses: read.losses })
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolgate_backend::config::Builtins;
-use toolgate_model::approval::PermissionUpdate;
 
 use crate::approver::Approver;
 use crate::client::{Api, Client, Delivery};
@@ -158,7 +157,7 @@ async fn a_process_with_an_open_approval_is_not_evicted() {
 }
 
 #[tokio::test]
-async fn a_rule_for_the_session_prevents_further_requests_and_changes_no_file() {
+async fn permissions_given_to_the_program_do_not_bypass_the_gateway_and_change_no_file() {
     // agent 24
     for program in programs() {
         let (harness, mut approver) = asking(&program, &["Bash"], Duration::from_mins(10)).await;
@@ -168,25 +167,16 @@ async fn a_rule_for_the_session_prevents_further_requests_and_changes_no_file() 
             harness.queue(message(&[Block::Call(&format!("toolu_{number}"), "Bash", bash("mkdir -p made"))]));
             harness.queue(message(&[Block::Text("Done.")]));
             let words = format!("go {number}");
-            let asked = client.say(&harness.gate, &words);
-            if number == 0 {
-                let (_, ()) = tokio::join!(asked, async {
-                    let asked = approver.next_request().await;
-                    let rules = asked
-                        .request
-                        .suggestions
-                        .iter()
-                        .filter(|update| matches!(update, PermissionUpdate::AddRules(_)));
-                    let rules: Vec<PermissionUpdate> = rules.cloned().collect();
-                    assert!(!rules.is_empty(), "{:?}", asked.request.suggestions);
+            tokio::join!(client.say(&harness.gate, &words), async {
+                let asked = approver.next_request().await;
+                if number == 0 {
                     settings = settings_files(&harness);
-                    asked.allow(rules);
-                });
-            } else {
-                asked.await;
-            }
+                }
+                // All of them: a rule, a folder, and a mode in which the program would ask less.
+                let updates = asked.request.suggestions.clone();
+                asked.allow(updates);
+            });
         }
-        assert!(approver.has_no_request(), "the second call asks nobody");
         assert!(
             harness.model_messages().last().expect("a message").to_string().contains("toolu_1"),
             "and it ran"

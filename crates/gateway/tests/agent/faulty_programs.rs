@@ -47,19 +47,19 @@ async fn check(script: &str, status: u16, contains: &[&str]) {
     for words in contains {
         assert!(text.contains(words), "{script}: {text}");
     }
+    assert!(!text.contains("secret") && !text.contains('/'), "paths and output are for the log: {text}");
     harness.wait_for_no_processes().await;
 }
 
 #[tokio::test]
-async fn the_stderr_of_a_program_that_exits_at_start_is_quoted() {
-    check("echo 'this machine is too old' >&2; exit 3", 502, &["exit status: 3", "this machine is too old"])
-        .await;
+async fn a_program_that_exits_at_start_is_reported_without_its_stderr() {
+    check("echo 'a secret in /srv/agent.js' >&2; exit 3", 502, &["exit status: 3"]).await;
     check("exit 0", 502, &["exit status: 0"]).await;
 }
 
 #[tokio::test]
-async fn the_stderr_of_a_program_that_exits_in_its_turn_is_quoted() {
-    check(&format!("{OPENED}echo 'no more memory' >&2; exit 1"), 502, &["no more memory"]).await;
+async fn a_program_that_exits_in_its_turn_is_reported_without_its_stderr() {
+    check(&format!("{OPENED}echo 'a secret in /srv/agent.js' >&2; exit 1"), 502, &["exit status: 1"]).await;
     check(&format!("{OPENED}kill -9 $$"), 502, &["signal: 9"]).await;
 }
 
@@ -80,9 +80,9 @@ async fn a_program_that_prints_garbage_is_killed() {
 }
 
 #[tokio::test]
-async fn a_program_that_rejects_its_opening_says_why() {
-    let refusal = OPENED.replace("\"success\"", "\"error\",\"error\":\"no such setting\"");
-    check(&format!("{refusal}sleep 1000"), 502, &["no such setting", "toolgate doctor"]).await;
+async fn a_program_that_rejects_its_opening_is_an_error_that_says_what_to_do() {
+    let refusal = OPENED.replace("\"success\"", "\"error\",\"error\":\"a secret in /srv/agent.js\"");
+    check(&format!("{refusal}sleep 1000"), 502, &["toolgate doctor"]).await;
 }
 
 /// Asks for permission, reports the answer as its result, and then stays silent.

@@ -67,9 +67,7 @@ impl Harness {
     pub(crate) async fn with_rules(program: &Path, tools: &[&str], rules: &[&str]) -> Self {
         Self::set(program, |config| {
             config.agent.builtins = Builtins::Only(tools.iter().map(|tool| (*tool).to_owned()).collect());
-            let rules = rules.iter().map(|rule| Rule::parse(rule).expect("a rule")).collect();
-            config.config.approvals =
-                ApprovalConfig { timeout: Duration::from_millis(100), rules: Rules::new(rules) };
+            config.config.approvals = approvals(rules);
         })
         .await
     }
@@ -91,6 +89,7 @@ impl Harness {
             vec![route("agent", &[Via::Agent(AgentName::new("claude"))]), route("demo", &[Via::Demo])];
         let mut config =
             HarnessConfig { agent, config: config(), models, surroundings: Surroundings::default() };
+        config.config.approvals = approvals(&["allow Read"]);
         change(&mut config);
         Self::over(model, config, folder)
     }
@@ -117,6 +116,11 @@ impl Harness {
     /// Queues the model's next reply.
     pub(crate) fn queue(&self, reply: Script) {
         self.replies.lock().expect("the queue").push_back(reply);
+    }
+
+    /// Removes the replies that the model has not given.
+    pub(crate) fn clear_queue(&self) {
+        self.replies.lock().expect("the queue").clear();
     }
 
     /// Restarts the gateway; only its store survives.
@@ -211,6 +215,12 @@ fn processes(agent: &AgentConfig) -> Vec<u32> {
         String::from_utf8_lossy(&environment).contains(&home)
     })
     .collect()
+}
+
+/// These rules; what they do not decide is denied at once.
+fn approvals(rules: &[&str]) -> ApprovalConfig {
+    let rules = rules.iter().map(|rule| Rule::parse(rule).expect("a rule")).collect();
+    ApprovalConfig { timeout: Duration::from_millis(100), rules: Rules::new(rules) }
 }
 
 fn start(config: &HarnessConfig) -> Gate {

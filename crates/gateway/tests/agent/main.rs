@@ -6,6 +6,8 @@
 //! Comments such as `agent 14` or `M5` name a case that similar programs are known to get wrong.
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod approvals;
 #[cfg(test)]
 mod approver;
@@ -23,6 +25,8 @@ mod clock;
 mod conversation_isolation;
 #[cfg(test)]
 mod environment_isolation;
+#[cfg(test)]
+mod every_tool_asks;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
@@ -43,6 +47,9 @@ mod partial_results;
 #[cfg(test)]
 #[cfg(unix)]
 mod preopening;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod process_keys;
 #[cfg(test)]
 mod records;
 #[cfg(test)]

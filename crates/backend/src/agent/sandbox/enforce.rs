@@ -56,7 +56,7 @@ fn ruleset(sandbox: &Sandbox) -> io::Result<RulesetCreated> {
             Connect::Ports(ports) => ruleset.add_rules(
                 ports
                     .iter()
-                    .chain(gateway_port)
+                    .chain([gateway_port])
                     .map(|port| Ok::<_, RulesetError>(NetPort::new(*port, AccessNet::ConnectTcp))),
             ),
         });
