@@ -47,11 +47,13 @@ impl ActiveTurn {
             return None;
         }
         let record = AgentRecord {
+            run: self.record_inputs.run,
             key: self.record_inputs.key,
             after: None,
             session: self.transcript.session.clone(),
             steps: records::write_steps(steps),
             reply: None,
+            delivery: ReplyDelivery::Incomplete,
         };
         Some(CallerRecord { caller: Arc::clone(&self.record_inputs.caller), record })
     }

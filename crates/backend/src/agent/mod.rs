@@ -35,6 +35,8 @@ mod process_table;
 mod record_queue;
 mod records;
 mod reply_channel;
+mod reply_delivery;
+mod retry;
 mod run_lock;
 pub(crate) mod sandbox;
 mod start_turn;
@@ -63,7 +65,7 @@ use crate::turn::{Answer, Backend, Turn};
 pub use self::approval::{Decider, DenyAll};
 pub use self::launch::GatewayAccess;
 pub use self::observer::{NoObserver, Observer};
-pub use self::records::{AgentRecord, AgentRecordStore, NoRecords};
+pub use self::records::{AgentRecord, AgentRecordStore, NoRecords, ReplyDelivery};
 pub use self::sandbox::SandboxSupport;
 pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, SupervisedProgram, exec_supervised, supervise};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use toolgate_backend::{ClientTurn, Route, SessionSlot};
+use toolgate_backend::{ClientTurn, RequestIdentity, Route, SessionSlot};
 use toolgate_dialect::{Peek, ReplyContext};
 use toolgate_model::{
     Delivery, Losses, ModelName, Retention, Translated, TurnError, TurnRequest, Usage, UsageReport, estimate,
@@ -140,6 +140,7 @@ fn relayed(
         headers: head.headers,
         caller: head.caller.name(),
         session: SessionSlot::default(),
+        identity: RequestIdentity::default(),
     };
     RoutedTurn { api: head.api, turn, route, shown: None, now_seconds: record.at_seconds(), keeper: None }
 }
@@ -169,7 +170,11 @@ fn parse(
         read.losses.append(dialect.pair(&mut read.value)?);
     }
     let request = Arc::new(read.value);
-    let session = if keeps_sessions { head.session()? } else { SessionSlot::default() };
+    let (session, identity) = if keeps_sessions {
+        (head.session()?, head.identity()?)
+    } else {
+        (SessionSlot::default(), RequestIdentity::default())
+    };
     record.set_session(session.clone());
     let stores_reply = head.api == Api::Responses && request.retention != Some(Retention::Discard);
     let keeper = stores_reply.then(|| ReplyKeeper::new(head.caller.clone(), request.previous.clone()));
@@ -183,6 +188,7 @@ fn parse(
         headers: head.headers,
         caller: head.caller.name(),
         session,
+        identity,
     };
     let now_seconds = record.at_seconds();
     let routed = RoutedTurn { api: head.api, turn, route, shown: Some(request), now_seconds, keeper };

@@ -119,6 +119,11 @@ impl Harness {
         self.replies.lock().expect("the queue").push_back(reply);
     }
 
+    /// Discards a queued reply; false if there was none.
+    pub(crate) fn unqueue(&self) -> bool {
+        self.replies.lock().expect("the queue").pop_front().is_some()
+    }
+
     /// Restarts the gateway; only its store survives.
     pub(crate) async fn restart(&mut self) {
         let old = std::mem::replace(&mut self.gate, start(&self.config));
