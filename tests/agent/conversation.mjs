@@ -80,7 +80,7 @@ export class Conversation {
   expected = [];
   history = [];
 
-  // The name is part of the user text: an identical request would count as a retry.
+  // The name is part of the user text: an identical request may count as a retry.
   constructor(api, model, name) {
     this.model = model;
     this.name = name;

@@ -112,7 +112,7 @@ class Conversation:
     """A client that keeps its own history and knows no session."""
 
     def __init__(self, api, gateway, model, name):
-        # The name is part of the user text: an identical request would count as a retry.
+        # The name is part of the user text: an identical request may count as a retry.
         self.api, self.model, self.name = api, model, name
         self.expected = []
         self.history = []

@@ -20,23 +20,25 @@ mod idle_timer;
 mod nearest;
 mod pattern;
 mod prompted;
+mod receipt;
 mod route;
 mod stats;
 mod turn;
 
 pub use agent::{
     AgentRecord, AgentRecordStore, Agents, Decider, DenyAll, EXEC_COMMAND, GatewayAccess, NoObserver,
-    NoRecords, Observer, ProcessKey, SUPERVISE_COMMAND, SandboxSupport, SupervisedProgram, exec_supervised,
-    supervise,
+    NoRecords, Observer, ProcessKey, ReplyDelivery, SUPERVISE_COMMAND, SandboxSupport, SupervisedProgram,
+    exec_supervised, supervise,
 };
 pub use host_headers::HostHeaders;
 pub use http::{AssembleError, Tls};
 pub use idle_timer::IdleTimer;
 pub use nearest::nearest;
 pub use pattern::ModelPattern;
+pub use receipt::{DeliveryObserver, Receipt};
 pub use route::{Route, Router};
 pub use stats::{StatsRegistry, UpstreamStats};
 pub use turn::{
     Answer, AnswerBody, Backend, Batch, ClientTurn, EventStream, Recoveries, Relay, RelayStream, RelayTurn,
-    SessionSlot, Turn, WholeBody,
+    ReplyOrigin, RequestIdentity, RetryHint, SessionSlot, Turn, WholeBody,
 };

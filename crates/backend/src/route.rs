@@ -202,6 +202,7 @@ impl RouteTarget {
             headers: Arc::clone(&turn.headers),
             caller: Arc::clone(&turn.caller),
             session: turn.session.clone(),
+            identity: turn.identity.clone(),
         }
     }
 

@@ -17,6 +17,7 @@ use toolgate_model::{
 use uuid::Uuid;
 
 use crate::host_headers::HostHeaders;
+use crate::receipt::Receipt;
 
 /// Something that answers turns.
 pub trait Backend: Send + Sync {
@@ -83,6 +84,8 @@ pub struct ClientTurn {
     pub caller: Arc<str>,
     /// The session, if the back end keeps one.
     pub session: SessionSlot,
+    /// What tells this request from an equal one.
+    pub identity: RequestIdentity,
 }
 
 impl ClientTurn {
@@ -118,6 +121,31 @@ pub struct Turn {
     pub caller: Arc<str>,
     /// The session, if the back end keeps one.
     pub session: SessionSlot,
+    /// What tells this request from an equal one.
+    pub identity: RequestIdentity,
+}
+
+/// What tells a request from another with the same words, or says that both are the same (B7).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestIdentity {
+    /// The client's own name for the request: requests with the same name are the same request.
+    pub idempotency_key: Option<Arc<str>>,
+    /// What the client says about sending the request again.
+    pub retry: RetryHint,
+    /// Which of several answers to one request this turn gives (`n`).
+    pub sample: Option<u32>,
+}
+
+/// What a client says about sending a request again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryHint {
+    /// Nothing.
+    #[default]
+    None,
+    /// It has sent the request before and got no reply.
+    Retry,
+    /// It wants a new reply.
+    Fresh,
 }
 
 /// One turn for a host that gets the client's body, with only the model's name replaced.
@@ -187,6 +215,35 @@ pub struct Answer {
     pub headers: HostHeaders,
     /// The reply.
     pub body: AnswerBody,
+    /// Whether this is the reply of an earlier run.
+    pub origin: ReplyOrigin,
+    /// To be told whether the client got the reply.
+    pub receipt: Receipt,
+}
+
+impl Answer {
+    /// An answer about which nothing else is known.
+    pub fn new(upstream: Arc<str>, body: AnswerBody) -> Self {
+        Self {
+            upstream,
+            losses: Losses::default(),
+            recoveries: Recoveries::default(),
+            headers: HostHeaders::default(),
+            body,
+            origin: ReplyOrigin::default(),
+            receipt: Receipt::default(),
+        }
+    }
+}
+
+/// Where a reply comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyOrigin {
+    /// This turn.
+    #[default]
+    Turn,
+    /// The record of an earlier turn that gave it (B7). It was paid for then.
+    Record,
 }
 
 /// How a reply that did not follow its instructions was recovered, by name. The reader of the reply sets it; the

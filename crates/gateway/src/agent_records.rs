@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolgate_backend::{AgentRecord, AgentRecordStore};
+use toolgate_backend::{AgentRecord, AgentRecordStore, ReplyDelivery};
 use toolgate_model::lineage::PrefixHash;
 use toolgate_state::{AgentTurnRecord, CallerScope, SessionId, Store, StoreError};
+use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::config::RETRY_WINDOW;
@@ -20,14 +21,14 @@ impl AgentRecordStore for StoredRecords {
     fn save(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()> {
         let (store, scope, at) = (Arc::clone(&self.store), CallerScope::new(caller), self.clock.now());
         Box::pin(async move {
-            let AgentRecord { key, after, session, steps, reply } = record;
+            let AgentRecord { run, key, after, session, steps, reply, delivery } = record;
             let Ok(session) = SessionId::parse(&session) else { return };
-            // One run per request.
-            let mut run = [0; 16];
-            run.copy_from_slice(&key.as_bytes()[..16]);
-            let run = uuid::Uuid::from_bytes(run);
+            let delivered = match delivery {
+                ReplyDelivery::Incomplete => None,
+                ReplyDelivery::Complete => Some(at),
+            };
             let record =
-                AgentTurnRecord { run, key, after, session, thread: None, steps, reply, at, delivered: None };
+                AgentTurnRecord { run, key, after, session, thread: None, steps, reply, at, delivered };
             if let Err(error) = store.put_record(&scope, record).await {
                 tracing::warn!(%error, "saving an agent's turn failed; a retry will run it again");
             }
@@ -54,12 +55,21 @@ impl AgentRecordStore for StoredRecords {
             found.unwrap_or_default().into_iter().map(from_store).collect()
         })
     }
+
+    fn mark_delivered(&self, caller: &str, run: Uuid) -> BoxFuture<'static, ()> {
+        let (store, scope, at) = (Arc::clone(&self.store), CallerScope::new(caller), self.clock.now());
+        Box::pin(async move {
+            if let Err(error) = store.mark_delivered(&scope, run, at).await {
+                tracing::warn!(%error, "saving that a reply was delivered failed; an equal request will be taken for a retry");
+            }
+        })
+    }
 }
 
 fn from_store(record: AgentTurnRecord) -> AgentRecord {
-    let AgentTurnRecord { run: _, key, after, session, thread: _, steps, reply, at: _, delivered: _ } =
-        record;
-    AgentRecord { key, after, session: session.as_str().to_owned(), steps, reply }
+    let AgentTurnRecord { run, key, after, session, thread: _, steps, reply, at: _, delivered } = record;
+    let delivery = if delivered.is_some() { ReplyDelivery::Complete } else { ReplyDelivery::Incomplete };
+    AgentRecord { run, key, after, session: session.as_str().to_owned(), steps, reply, delivery }
 }
 
 /// Logs a store failure. The client's history is enough to continue, so the turn does not fail.

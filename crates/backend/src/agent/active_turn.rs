@@ -7,7 +7,7 @@ use toolgate_model::reply::Fold;
 use toolgate_model::{GrammarError, TurnEvent};
 
 use super::joined_reply::JoinedReply;
-use super::records::{self, AgentRecord};
+use super::records::{self, AgentRecord, ReplyDelivery};
 use super::reply_channel::ReplySender;
 use super::transcript::SessionTranscript;
 use super::turn_job::{CallerRecord, CoreEvent, RecordInputs};
@@ -47,11 +47,13 @@ impl ActiveTurn {
             return None;
         }
         let record = AgentRecord {
+            run: self.record_inputs.run,
             key: self.record_inputs.key,
             after: None,
             session: self.transcript.session.clone(),
             steps: records::write_steps(steps),
             reply: None,
+            delivery: ReplyDelivery::Incomplete,
         };
         Some(CallerRecord { caller: Arc::clone(&self.record_inputs.caller), record })
     }

@@ -201,7 +201,7 @@ impl Actor {
                         for event in read.events {
                             match event {
                                 CoreEvent::FirstEvent => self.pool.refill(),
-                                CoreEvent::Settled { settled, last, reply_sender, record, transcript, run_guard } => {
+                                CoreEvent::Settled { settled, last, reply_sender, record, transcript, run_guards } => {
                                     // Before the client gets the end of its reply: its next request may come at once.
                                     reported = activity(core, &approvals);
                                     self.pool.settle(self.id, settled, reported);
@@ -209,7 +209,8 @@ impl Actor {
                                         record_queue.push(record, || ());
                                     }
                                     record_queue.push(record, move || {
-                                        drop(run_guard);
+                                        run_guards.complete();
+                                        drop(run_guards);
                                         reply_sender.send(last);
                                         reply_sender.finish();
                                     });

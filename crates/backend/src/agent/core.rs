@@ -20,7 +20,7 @@ use super::handoff::Handoff;
 use super::joined_reply::ReplyStep;
 use super::observer::TurnWatch;
 use super::opening::Handshake;
-use super::records::{self, AgentRecord};
+use super::records::{self, AgentRecord, ReplyDelivery};
 use super::reply_channel::ReplySender;
 use super::turn_job::{Beginning, CallerRecord, CoreEvent, LastTurn, Settled, TurnJob, TurnWork};
 use super::turn_steps::{BuiltinUse, PendingBuiltins, TurnSteps};
@@ -315,11 +315,13 @@ impl Core {
         let ActiveTurn { transcript, record_inputs, steps, reply_sender, .. } = turn;
         let written = records::write_reply(&reply, &record_inputs.request);
         let record = AgentRecord {
+            run: record_inputs.run,
             key: record_inputs.key,
             after: Some(after),
             session: transcript.session.clone(),
             steps: records::write_steps(steps.if_hidden_from_client()),
             reply: Some(written.clone()),
+            delivery: ReplyDelivery::Incomplete,
         };
         let transcript = transcript.into_records(&record_inputs.caller, &written.to_value()["content"]);
         let record = CallerRecord { caller: record_inputs.caller, record };
@@ -331,7 +333,7 @@ impl Core {
             reply_sender,
             record,
             transcript,
-            run_guard: record_inputs.run_guard,
+            run_guards: record_inputs.run_guards,
         }]
     }
 

@@ -38,6 +38,8 @@ mod process_table;
 mod record_queue;
 mod records;
 mod reply_channel;
+mod reply_delivery;
+mod retry;
 mod run_lock;
 pub(crate) mod sandbox;
 mod start_turn;
@@ -67,7 +69,7 @@ pub use self::approval::{Decider, DenyAll};
 pub use self::gateway_access::{GatewayAccess, ProcessKey};
 pub use self::observer::{NoObserver, Observer};
 pub use self::own_host::bypasses_the_gateway;
-pub use self::records::{AgentRecord, AgentRecordStore, NoRecords};
+pub use self::records::{AgentRecord, AgentRecordStore, NoRecords, ReplyDelivery};
 pub use self::sandbox::SandboxSupport;
 pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, SupervisedProgram, exec_supervised, supervise};
 

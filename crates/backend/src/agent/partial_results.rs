@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_model::lineage::{Lineage, PrefixHash};
 use toolgate_model::{Block, CallId, JsonText, Message, ToolResult, ToolResults, TurnError, TurnRequest};
-use uuid::Uuid;
 
 use super::plan::{scope, write_messages};
 use super::pool::ProcessPool;
@@ -136,10 +135,7 @@ async fn save(
     let stored = StoredResults { calls, messages: write_messages(turn.dialect, &turn.request, pair)? };
     let steps = serde_json::to_value(stored)
         .map_or_else(|_| JsonText::empty_object(), |stored| JsonText::from_value(&stored));
-    // A session of its own, so that this record does not count as the conversation's last turn.
-    let session = Uuid::now_v7().to_string();
-    let record = AgentRecord { key, after: Some(key), session, steps, reply: None };
-    pool.records().save(&turn.caller, record).await;
+    pool.records().save(&turn.caller, AgentRecord::note(key, steps)).await;
     Ok(())
 }
 

@@ -20,9 +20,9 @@ use super::joined_reply::{JoinedReply, Prose};
 use super::launch::{Launch, Thinking};
 use super::opening::{OpeningFingerprint, describe};
 use super::sandbox;
-use super::transcript::SessionTranscript;
+use super::transcript::{LastTurn, SessionTranscript};
 use super::turn_steps;
-use crate::turn::Turn;
+use crate::turn::{RequestIdentity, Turn};
 
 /// A request, translated for an agent.
 pub(super) struct TurnPlan {
@@ -75,7 +75,8 @@ impl TurnPlan {
         };
         let (scope, model) = (scope(turn, config), turn.request.model.as_str());
         let description = describe(&launch, &opening, &tools);
-        let key = Lineage::of(&format!("{scope}\n{model}\n{description}"), &turn.request.messages).whole();
+        let asked = format!("{scope}\n{model}\n{description}{}", distinction(&turn.identity));
+        let key = Lineage::of(&asked, &turn.request.messages).whole();
         Ok(Self {
             launch,
             opening,
@@ -137,10 +138,11 @@ impl TurnPlan {
         Some(results)
     }
 
-    /// The transcript of this session, this request included.
-    pub(super) fn transcript(&self, session: String) -> SessionTranscript {
+    /// The transcript of this session, this request included. `sent` identifies the request as the client sent it.
+    pub(super) fn transcript(&self, session: String, sent: PrefixHash) -> SessionTranscript {
         let (scope, system) = (self.scope_without_session.clone(), self.system.clone());
-        SessionTranscript { scope, session, system, messages: self.messages.clone() }
+        let last = LastTurn { sent, request: self.key };
+        SessionTranscript { scope, session, system, messages: self.messages.clone(), last }
     }
 
     /// Starts the reply. `earlier_steps` are those of an interrupted run of the same turn.
@@ -166,8 +168,17 @@ pub(super) fn scope(turn: &Turn, config: &AgentConfig) -> String {
     turn.session.named().map_or_else(|| base.clone(), |session| format!("{base}\n{session}"))
 }
 
-fn scope_without_session(turn: &Turn, config: &AgentConfig) -> String {
+/// The caller and the agent.
+pub(super) fn scope_without_session(turn: &Turn, config: &AgentConfig) -> String {
     format!("{}\n{}", turn.caller, config.name)
+}
+
+/// What makes a request another one in spite of equal words.
+fn distinction(identity: &RequestIdentity) -> String {
+    let RequestIdentity { idempotency_key, sample, retry: _ } = identity;
+    let key = idempotency_key.as_ref().map(|key| format!("\nidempotency key {key}"));
+    let sample = sample.map(|sample| format!("\nsample {sample}"));
+    key.into_iter().chain(sample).collect()
 }
 
 /// Messages of a request as Messages API JSON.

@@ -9,26 +9,33 @@ use serde_json::{Value, json};
 use toolgate_dialect::{ReplyContext, registry};
 use toolgate_model::lineage::PrefixHash;
 use toolgate_model::{JsonText, Message, Reply, TurnError, TurnRequest};
+use uuid::Uuid;
 
 use super::plan::messages_dialect;
 
 /// Saves and finds records, separately for each caller. The implementation logs failures and treats them as "nothing
 /// found".
 pub trait AgentRecordStore: Send + Sync {
-    /// Saves a record; resolves when it is durable.
+    /// Saves a record, replacing an earlier one of the same run; resolves when it is durable. A reply that was marked as
+    /// delivered stays so.
     fn save(&self, caller: &str, record: AgentRecord) -> BoxFuture<'static, ()>;
 
-    /// The record of exactly this request, as long as the client may still be retrying it.
+    /// The newest record of exactly this request, as long as the client may still be retrying it.
     fn find(&self, caller: &str, request: PrefixHash) -> BoxFuture<'static, Option<AgentRecord>>;
 
     /// The records of the turns that ended with these replies.
     fn find_by_replies(&self, caller: &str, replies: Vec<PrefixHash>)
     -> BoxFuture<'static, Vec<AgentRecord>>;
+
+    /// The client has the whole reply of this run; resolves when that is durable.
+    fn mark_delivered(&self, caller: &str, run: Uuid) -> BoxFuture<'static, ()>;
 }
 
 /// What an agent did in one turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentRecord {
+    /// The run: an equal request may run several times, and an interrupted run continues with the next request.
+    pub run: Uuid,
     /// Identifies the request.
     pub key: PrefixHash,
     /// The conversation up to and including the reply; `None` while the turn is unfinished.
@@ -39,6 +46,42 @@ pub struct AgentRecord {
     pub steps: JsonText,
     /// The reply as the client got it; `None` while the turn is unfinished.
     pub reply: Option<JsonText>,
+    /// Whether the client got the whole reply.
+    pub delivery: ReplyDelivery,
+}
+
+/// Whether a client got a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyDelivery {
+    /// Not to its last byte, as far as is known.
+    #[default]
+    Incomplete,
+    /// The last byte was written to its connection.
+    Complete,
+}
+
+impl AgentRecord {
+    /// A run that has done nothing yet.
+    pub(super) fn begun(run: Uuid, key: PrefixHash, session: String) -> Self {
+        let (steps, delivery) = (write_steps(Vec::new()), ReplyDelivery::Incomplete);
+        Self { run, key, after: None, session, steps, reply: None, delivery }
+    }
+
+    /// A note of the agent's back end under a key, which is no turn. A later note with this key replaces it.
+    pub(super) fn note(key: PrefixHash, note: JsonText) -> Self {
+        let mut run = [0; 16];
+        run.copy_from_slice(&key.as_bytes()[..16]);
+        Self {
+            run: Uuid::from_bytes(run),
+            key,
+            after: Some(key),
+            // A session id of its own, so that this record does not count as a turn of a session.
+            session: key.to_string(),
+            steps: note,
+            reply: None,
+            delivery: ReplyDelivery::Incomplete,
+        }
+    }
 }
 
 /// The content of [`AgentRecord::steps`].
@@ -98,5 +141,9 @@ impl AgentRecordStore for NoRecords {
 
     fn find_by_replies(&self, _: &str, _: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>> {
         Box::pin(std::future::ready(Vec::new()))
+    }
+
+    fn mark_delivered(&self, _: &str, _: Uuid) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
     }
 }

@@ -1,72 +1,64 @@
 //! Starts a turn: replays a stored reply, or finds a process and gives it the turn.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream;
+use serde_json::Value;
 use toolgate_dialect::claude_stream_json::HiddenSteps;
 use toolgate_model::lineage::PrefixHash;
-use toolgate_model::{Block, ErrorKind, Losses, Message, TurnError};
+use toolgate_model::{Block, ErrorKind, Losses, Message, Reply, TurnError};
 use uuid::Uuid;
 
 use super::observer::TurnWatch;
 use super::opening::Setup;
-use super::partial_results;
 use super::plan::TurnPlan;
 use super::pool::ProcessPool;
 use super::process_table::ClaimedProcess;
 use super::records::{AgentRecord, read_reply, read_steps};
 use super::reply_channel::{ModelCall, ReplyReceiver, reply_channel};
-use super::run_lock::RunGuard;
-use super::transcript;
+use super::retry::{EarlierRun, IdentifiedRequest, identify};
 use super::turn_job::{Beginning, RecordInputs, TurnJob, TurnWork};
 use super::turn_steps::resumable;
-use crate::host_headers::HostHeaders;
-use crate::turn::{Answer, AnswerBody, Batch, EventStream, Recoveries, Turn};
+use crate::turn::{Answer, AnswerBody, Batch, EventStream, ReplyOrigin, Turn};
 
 /// The maximum number of processes tried for one turn. Only a process that has not called the model is replaced.
 const MAX_ATTEMPTS: u32 = 3;
 
 /// Starts a turn; resolves with the first event.
 pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) -> Result<Answer, TurnError> {
-    let answer = |losses, events| Answer {
-        headers: HostHeaders::default(),
-        upstream: name,
-        losses,
-        recoveries: Recoveries::default(),
-        body: AnswerBody::Events(events),
-    };
-    let mut turn = partial_results::complete(&pool, turn).await?;
-    let mut plan = TurnPlan::new(&turn, pool.config())?;
-    let mut run_guard = pool.run_locks().acquire(plan.key).await;
-    let mut known = pool.records().find(&turn.caller, plan.key).await;
-    if known.is_none()
-        && let Some(whole) = transcript::with_earlier_turns(&pool, &turn, &plan).await?
-    {
-        turn = partial_results::complete(&pool, whole.value).await?;
-        plan = TurnPlan::new(&turn, pool.config())?;
-        plan.losses.append(whole.losses);
-        run_guard = pool.run_locks().acquire(plan.key).await;
-        known = pool.records().find(&turn.caller, plan.key).await;
-    }
+    let IdentifiedRequest { turn, mut plan, sent, runs, earlier } = identify(&pool, turn).await?;
     let mut losses = std::mem::take(&mut plan.losses);
-    if let Some(AgentRecord { reply: Some(reply), session, .. }) = &known {
-        // B7: the client repeats a request that was already answered.
-        enter_session(&pool, &turn, session);
-        let batch = Batch::from(read_reply(reply)?.into_events());
-        return Ok(answer(losses, Box::pin(stream::iter([Ok(batch)]))));
+    if let EarlierRun::Retried(record) = &earlier {
+        enter_session(&pool, &turn, &record.session);
+        let answer = Answer::new(name, AnswerBody::Events(replay(record)?));
+        let receipt = runs.receipt(&pool, &turn, record.run);
+        return Ok(Answer { losses, origin: ReplyOrigin::Record, receipt, ..answer });
     }
-    let unfinished =
-        known.map(|record| resumable(read_steps(&record.steps), &plan.tools)).unwrap_or_default();
     let memory = Memory::load(&pool, &plan, &turn).await;
+    let run = match &earlier {
+        EarlierRun::Interrupted(record) => Run {
+            id: record.run,
+            session: Some(record.session.clone()),
+            unfinished: resumable(read_steps(&record.steps), &plan.tools),
+        },
+        EarlierRun::None | EarlierRun::Over | EarlierRun::Retried(_) => {
+            Run { id: Uuid::now_v7(), session: memory.session, unfinished: Vec::new() }
+        }
+    };
     let setup = Setup {
         opening: plan.opening.clone(),
         tools: plan.tools.clone(),
         fingerprint: plan.fingerprint,
-        session: turn.session.named().map(str::to_owned).or(memory.session).unwrap_or_else(new_session),
+        session: turn.session.named().map(str::to_owned).or(run.session).unwrap_or_else(new_session),
         caller: Arc::clone(&turn.caller),
     };
-    let hidden = HiddenSteps { by_reply: memory.steps_by_reply, unfinished };
+    if matches!(earlier, EarlierRun::Over) {
+        // If this run ends without a reply, a retry must not get the reply of the run before.
+        pool.records().save(&turn.caller, AgentRecord::begun(run.id, plan.key, setup.session.clone())).await;
+    }
+    let hidden = HiddenSteps { by_reply: memory.steps_by_reply, unfinished: run.unfinished };
     let mut attempts = 0;
     let mut is_observed = false;
     loop {
@@ -85,8 +77,15 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
             if is_observed { TurnWatch::new(pool.observer(), &session, &turn) } else { TurnWatch::default() };
         let (reply_sender, reply_receiver) = reply_channel();
         let (reply, lineage) = (plan.reply(&hidden.unfinished), plan.lineage.clone());
-        let (record_inputs, transcript) =
-            (record_inputs(&plan, &turn, &hidden, &run_guard), plan.transcript(session));
+        let record_inputs = RecordInputs {
+            caller: Arc::clone(&turn.caller),
+            run: run.id,
+            key: plan.key,
+            request: Arc::clone(&turn.request),
+            earlier_steps: hidden.unfinished.clone(),
+            run_guards: runs.clone(),
+        };
+        let transcript = plan.transcript(session, sent);
         process.begin(TurnJob {
             turn: turn.id,
             transcript,
@@ -99,7 +98,10 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
         });
         attempts += 1;
         match first_event(reply_receiver).await {
-            Ok(events) => return Ok(answer(losses, events)),
+            Ok(events) => {
+                let receipt = runs.receipt(&pool, &turn, run.id);
+                return Ok(Answer { losses, receipt, ..Answer::new(name, AnswerBody::Events(events)) });
+            }
             Err((ModelCall::NotStarted, error))
                 if error.kind == ErrorKind::Upstream && attempts < MAX_ATTEMPTS =>
             {
@@ -108,6 +110,22 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
             Err((ModelCall::NotStarted | ModelCall::MaybeStarted, error)) => return Err(error),
         }
     }
+}
+
+/// A run of the request: a new one, or an interrupted one that goes on.
+struct Run {
+    id: Uuid,
+    /// The session, if it is known.
+    session: Option<String>,
+    /// What it did before it was interrupted.
+    unfinished: Vec<Value>,
+}
+
+/// The recorded reply, which the client gets again.
+fn replay(record: &AgentRecord) -> Result<EventStream, TurnError> {
+    let reply = record.reply.as_ref().map(read_reply).transpose()?;
+    let events = reply.map(Reply::into_events).unwrap_or_default();
+    Ok(Box::pin(stream::iter([Ok(Batch::from(events))])))
 }
 
 /// Names the session of the turn and reports that the turn starts. Returns false if another sample of the same request
@@ -123,7 +141,7 @@ fn enter_session(pool: &ProcessPool, turn: &Turn, session: &str) -> bool {
 /// What the records hold about this conversation.
 #[derive(Default)]
 struct Memory {
-    steps_by_reply: std::collections::BTreeMap<usize, Vec<serde_json::Value>>,
+    steps_by_reply: BTreeMap<usize, Vec<Value>>,
     session: Option<String>,
 }
 
@@ -165,16 +183,6 @@ fn is_nonempty_reply(message: &Message) -> bool {
         Block::Text(text) | Block::Refusal(text) => !text.text.is_empty(),
         Block::Reasoning(_) | Block::Opaque(_) | Block::ToolCall(_) => true,
     })
-}
-
-fn record_inputs(plan: &TurnPlan, turn: &Turn, hidden: &HiddenSteps, run_guard: &RunGuard) -> RecordInputs {
-    RecordInputs {
-        caller: Arc::clone(&turn.caller),
-        key: plan.key,
-        request: Arc::clone(&turn.request),
-        earlier_steps: hidden.unfinished.clone(),
-        run_guard: Arc::clone(run_guard),
-    }
 }
 
 fn new_session() -> String {

@@ -22,26 +22,61 @@ use crate::turn::Turn;
 /// The maximum size of a stored transcript.
 const MAX_TRANSCRIPT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Prepends the earlier turns of the session that the client names, and pairs its results with their calls; `None` if
-/// that changes nothing.
+/// What a session adds to a request.
+#[derive(Default)]
+pub(super) struct SessionContext {
+    /// The turn with the earlier messages; `None` if they change nothing.
+    pub(super) whole: Option<Translated<Turn>>,
+    /// The last turn of the session.
+    last: Option<LastTurn>,
+}
+
+/// Identifies the last turn of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LastTurn {
+    /// The request as the client sent it.
+    pub(super) sent: PrefixHash,
+    /// The request with the earlier messages.
+    pub(super) request: PrefixHash,
+}
+
+impl SessionContext {
+    /// The whole request of the last turn, if the client sent the same for it as it does now.
+    pub(super) fn request_sent_as(&self, sent: PrefixHash) -> Option<PrefixHash> {
+        self.last.filter(|last| last.sent == sent).map(|last| last.request)
+    }
+}
+
+/// Prepends the earlier turns of the session that the client names, and pairs its results with their calls.
 pub(super) async fn with_earlier_turns(
     pool: &ProcessPool,
     turn: &Turn,
     plan: &TurnPlan,
-) -> Result<Option<Translated<Turn>>, TurnError> {
-    let Some(session) = turn.session.named() else { return Ok(None) };
+) -> Result<SessionContext, TurnError> {
+    let Some(session) = turn.session.named() else { return Ok(SessionContext::default()) };
     let mut request = TurnRequest::clone(&turn.request);
-    let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
-    if !request.messages.iter().any(is_reply)
-        && let Some(earlier) = load(pool, turn, plan.transcript(session.to_owned())).await?
-    {
-        earlier.prepend_to(&mut request);
+    let mut last = None;
+    if !request.messages.iter().any(|message| matches!(message, Message::Assistant(_))) {
+        match load(pool, turn, plan.transcript(session.to_owned(), plan.key)).await? {
+            Some(earlier) => {
+                last = earlier.last;
+                earlier.prepend_to(&mut request);
+            }
+            None if has_only_results(&request) => return Err(unknown_session(session)),
+            None => {}
+        }
     }
     let dialect = registry::find(turn.dialect.name).ok_or_else(unreadable)?;
     let losses = dialect.client.pair(&mut request)?;
     let changed = request != *turn.request;
     let value = Turn { request: Arc::new(request), ..turn.clone() };
-    Ok(changed.then_some(Translated { value, losses }))
+    Ok(SessionContext { whole: changed.then_some(Translated { value, losses }), last })
+}
+
+/// True if a conversation begins with results, so the calls are missing.
+fn has_only_results(request: &TurnRequest) -> bool {
+    let mut messages = request.messages.iter().filter(|message| !matches!(message, Message::System(_)));
+    matches!(messages.next(), Some(Message::ToolResults(_)))
 }
 
 /// The transcript of one session under one system prompt.
@@ -54,6 +89,8 @@ pub(super) struct SessionTranscript {
     pub(super) system: Value,
     /// As Messages API JSON.
     pub(super) messages: Vec<Value>,
+    /// The turn that the last message begins.
+    pub(super) last: LastTurn,
 }
 
 /// What is stored under a key. The serialised names are part of the store's format.
@@ -66,6 +103,9 @@ enum StoredTranscript {
         system: Value,
         #[serde(rename = "said")]
         messages: Vec<Value>,
+        /// The hashes of [`LastTurn`].
+        #[serde(default)]
+        last: Option<(String, String)>,
     },
     /// The key of the last transcript that has instructions: a client may leave those out too.
     At(String),
@@ -82,7 +122,11 @@ impl SessionTranscript {
         let mut records = vec![record(
             caller,
             key,
-            &StoredTranscript::Messages { system: self.system, messages: self.messages },
+            &StoredTranscript::Messages {
+                system: self.system,
+                messages: self.messages,
+                last: Some((self.last.sent.to_string(), self.last.request.to_string())),
+            },
         )];
         if is_first && key != bare_key {
             records.push(record(caller, bare_key, &StoredTranscript::At(key.to_string())));
@@ -110,9 +154,7 @@ fn record(caller: &Arc<str>, key: PrefixHash, entry: &StoredTranscript) -> Calle
     let whole = text(entry).ok().filter(|text| text.as_str().len() <= MAX_TRANSCRIPT_BYTES);
     let steps =
         whole.or_else(|| text(&StoredTranscript::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
-    // A session id of its own, so that this record does not count as a turn of the session.
-    let record = AgentRecord { key, after: Some(key), session: key.to_string(), steps, reply: None };
-    CallerRecord { caller: Arc::clone(caller), record }
+    CallerRecord { caller: Arc::clone(caller), record: AgentRecord::note(key, steps) }
 }
 
 async fn load(
@@ -128,8 +170,14 @@ async fn load(
         found => found,
     };
     match entry {
-        Some(StoredTranscript::Messages { system, messages }) => {
-            EarlierTurns::read(&system, &messages).map(Some)
+        Some(StoredTranscript::Messages { system, messages, last }) => {
+            let last = last.and_then(|(sent, request)| {
+                Some(LastTurn {
+                    sent: PrefixHash::from_hex(&sent)?,
+                    request: PrefixHash::from_hex(&request)?,
+                })
+            });
+            Ok(Some(EarlierTurns { request: read(&system, &messages)?, last }))
         }
         Some(StoredTranscript::TooLong) => Err(TurnError::invalid_param(
             "messages",
@@ -147,16 +195,16 @@ async fn find(pool: &ProcessPool, turn: &Turn, key: PrefixHash) -> Option<Stored
 /// The earlier turns of a session.
 struct EarlierTurns {
     request: TurnRequest,
+    last: Option<LastTurn>,
+}
+
+fn read(system: &Value, messages: &[Value]) -> Result<TurnRequest, TurnError> {
+    let body = json!({ "model": "any", "max_tokens": 1, "system": system, "messages": messages }).to_string();
+    let dialect = registry::find("anthropic-messages").ok_or_else(unreadable)?;
+    Ok(dialect.client.read_request(body.as_bytes())?.value)
 }
 
 impl EarlierTurns {
-    fn read(system: &Value, messages: &[Value]) -> Result<Self, TurnError> {
-        let body =
-            json!({ "model": "any", "max_tokens": 1, "system": system, "messages": messages }).to_string();
-        let dialect = registry::find("anthropic-messages").ok_or_else(unreadable)?;
-        Ok(Self { request: dialect.client.read_request(body.as_bytes())?.value })
-    }
-
     fn prepend_to(self, request: &mut TurnRequest) {
         let is_instruction = |message: &&Message| matches!(message, Message::System(_));
         let given = request.messages.iter().take_while(is_instruction).count();
@@ -178,6 +226,19 @@ fn has_call_answered_by(message: &Message, results: &ToolResults) -> bool {
     let Message::Assistant(assistant) = message else { return false };
     let is_answered = |id: &CallId| results.results.iter().any(|result| result.call == *id);
     assistant.content.iter().any(|block| matches!(block, Block::ToolCall(call) if is_answered(&call.id)))
+}
+
+/// E7
+fn unknown_session(session: &str) -> TurnError {
+    let mut error = TurnError::new(
+        ErrorKind::NotFound,
+        format!(
+            "x-session-id: no conversation with these instructions is stored for the session `{session}`, so the calls \
+             of these results are unknown; send the whole conversation"
+        ),
+    );
+    error.code = Some("session_not_found".to_owned());
+    error
 }
 
 fn unreadable() -> TurnError {

@@ -14,7 +14,7 @@ use super::joined_reply::JoinedReply;
 use super::observer::TurnWatch;
 use super::records::AgentRecord;
 use super::reply_channel::ReplySender;
-use super::run_lock::RunGuard;
+use super::retry::RunGuards;
 use super::transcript::SessionTranscript;
 use crate::turn::Batch;
 
@@ -41,12 +41,13 @@ pub(super) struct LastTurn {
 /// What a turn's record contains beside the reply.
 pub(super) struct RecordInputs {
     pub(super) caller: Arc<str>,
+    pub(super) run: Uuid,
     pub(super) key: PrefixHash,
     pub(super) request: Arc<TurnRequest>,
     /// The steps of an earlier, interrupted run of this turn.
     pub(super) earlier_steps: Vec<Value>,
     /// Blocks other runs of this request until the reply is on record.
-    pub(super) run_guard: RunGuard,
+    pub(super) run_guards: RunGuards,
 }
 
 /// What the process has to do.
@@ -77,7 +78,7 @@ pub(super) enum CoreEvent {
         reply_sender: ReplySender,
         record: CallerRecord,
         transcript: Vec<CallerRecord>,
-        run_guard: RunGuard,
+        run_guards: RunGuards,
     },
     /// The program did something that must not be repeated.
     Progress(CallerRecord),

@@ -9,13 +9,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt};
 use toolgate_model::{
-    BlockEnd, BlockStart, Delta, Finish, Losses, ReplyHead, ReplyId, StopReason, TurnError, TurnEvent,
-    TurnRequest, Usage, estimate,
+    BlockEnd, BlockStart, Delta, Finish, ReplyHead, ReplyId, StopReason, TurnError, TurnEvent, TurnRequest,
+    Usage, estimate,
 };
 
 use self::script::{Action, PlannedCall};
-use crate::host_headers::HostHeaders;
-use crate::turn::{Answer, AnswerBody, Backend, Batch, Recoveries, Turn};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Turn};
 
 /// Token counts are estimated at four bytes per token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -42,13 +41,7 @@ impl Backend for Demo {
             tokio::task::yield_now().await;
             Ok(Batch::from(events))
         });
-        let answer = Answer {
-            upstream: Arc::clone(&self.name),
-            losses: Losses::default(),
-            recoveries: Recoveries::default(),
-            headers: HostHeaders::default(),
-            body: AnswerBody::Events(Box::pin(paced)),
-        };
+        let answer = Answer::new(Arc::clone(&self.name), AnswerBody::Events(Box::pin(paced)));
         Box::pin(std::future::ready(Ok(answer)))
     }
 

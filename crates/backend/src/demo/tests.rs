@@ -43,6 +43,7 @@ fn reply(request: TurnRequest) -> Reply {
         headers: Arc::default(),
         caller: "".into(),
         session: crate::turn::SessionSlot::default(),
+        identity: crate::turn::RequestIdentity::default(),
     };
     fold(reply_batches(&turn).into_iter().flatten()).expect("the grammar accepts the script")
 }

@@ -44,7 +44,7 @@ use self::unsupported_field::UnsupportedFields;
 use crate::config::{HostDeadlines, ProxyConfig, Retry, UpstreamConfig, UsedBy};
 use crate::host_headers::HostHeaders;
 use crate::stats::UpstreamStats;
-use crate::turn::{Answer, AnswerBody, Backend, Batch, Recoveries, Relay, RelayTurn, Turn, WholeBody};
+use crate::turn::{Answer, AnswerBody, Backend, Batch, Relay, RelayTurn, Turn, WholeBody};
 
 pub use self::client::{AssembleError, Tls};
 
@@ -242,8 +242,7 @@ impl Inner {
         let headers = std::mem::take(&mut response.head.headers);
         match self.begin(response, prepared).await {
             Ok(Translated { value: body, losses }) => {
-                let (upstream, recoveries) = (Arc::clone(&self.host.name), Recoveries::default());
-                Ok(Answer { upstream, losses, recoveries, headers, body })
+                Ok(Answer { losses, headers, ..Answer::new(Arc::clone(&self.host.name), body) })
             }
             Err(error) => Err(AttemptError::last(with_headers(error, headers))),
         }
@@ -321,13 +320,9 @@ impl Inner {
         let mut response = sent.map_err(|failed| failed.error)?;
         let bytes = response.body.collect(MAX_WHOLE_BYTES).await?;
         let usage = self.dialect.measure(&bytes).usage;
-        Ok(Answer {
-            upstream: Arc::clone(&self.host.name),
-            losses: prepared.losses,
-            recoveries: Recoveries::default(),
-            headers: response.head.headers,
-            body: AnswerBody::Whole(WholeBody { bytes, usage }),
-        })
+        let body = AnswerBody::Whole(WholeBody { bytes, usage });
+        let (losses, headers) = (prepared.losses, response.head.headers);
+        Ok(Answer { losses, headers, ..Answer::new(Arc::clone(&self.host.name), body) })
     }
 
     /// Sends a request and returns a successful response whose body can be read. Everything else is an error.

@@ -48,12 +48,13 @@ impl Backend for Prompted {
         Box::pin(async move {
             let answer = inner.start(turn.clone()).await?;
             let mut losses = prepared.losses;
-            losses.append(answer.losses);
-            let events = events_of(answer.body)?;
+            let Answer { upstream, losses: more, recoveries: _, headers, body, origin, receipt } = answer;
+            losses.append(more);
+            let events = events_of(body)?;
             let recoveries = Recoveries::recorded();
             let reply = PromptedReply::new(inner, turn, plan, events, recoveries.clone());
             let body = AnswerBody::Events(Box::pin(reply.into_stream()));
-            Ok(Answer { upstream: answer.upstream, losses, recoveries, headers: answer.headers, body })
+            Ok(Answer { upstream, losses, recoveries, headers, body, origin, receipt })
         })
     }
 

@@ -24,6 +24,7 @@ use tower::ServiceExt;
 use crate::console;
 use crate::service::Worker;
 use crate::turn::{self, OpenTurn, TurnHead};
+use crate::wire::Unflushed;
 
 pub(crate) use api::Api;
 pub(crate) use caller::Caller;
@@ -45,8 +46,10 @@ pub(crate) async fn answer(
         && let Some(api) = Api::at(request.uri().path())
     {
         let turn = OpenTurn::new(&worker, TurnHead::new(api, caller, request.headers()));
+        let unflushed = request.extensions().get::<Unflushed>().cloned().unwrap_or_default();
         let body = read_body(request.into_body(), &worker.shared.limits).await;
-        return http::Response::from(turn.answer(body).await).map(axum::body::Body::new);
+        let reply = http::Response::from(turn.answer(body).await);
+        return reply.map(|body| axum::body::Body::new(unflushed.follow(body)));
     }
     let mut request: Request = request.map(axum::body::Body::new);
     request.extensions_mut().insert(caller);

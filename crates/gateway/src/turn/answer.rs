@@ -34,8 +34,8 @@ pub(super) async fn answer(
     let Some(answer) = unless_stopping(worker, first_event(worker, &routed, &mut start)).await? else {
         return Ok(Reply::Stream(OpenStream::starting(worker, routed, start)));
     };
-    let answer = answer?;
-    record.set_answer(&answer);
+    let mut answer = answer?;
+    record.set_answer(&mut answer);
     record.watch_answer(&answer, &routed);
     match (routed.turn.delivery, answer.body) {
         (Delivery::Stream(_), body) => Ok(Reply::Stream(OpenStream::answered(worker, routed, body))),

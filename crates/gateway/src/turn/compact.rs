@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use toolgate_backend::{AnswerBody, ClientTurn, SessionSlot};
+use toolgate_backend::{AnswerBody, ClientTurn, RequestIdentity, SessionSlot};
 use toolgate_model::{Delivery, ErrorKind, ModelName, TurnError};
 
 use super::answer::Reply;
@@ -60,9 +60,10 @@ async fn ask_host(
         headers,
         caller: caller.name(),
         session: SessionSlot::default(),
+        identity: RequestIdentity::default(),
     };
-    let answer = route.compact(&turn).await.unwrap_or_else(|| Err(not_supported(&peek.model)))?;
-    record.set_answer(&answer);
+    let mut answer = route.compact(&turn).await.unwrap_or_else(|| Err(not_supported(&peek.model)))?;
+    record.set_answer(&mut answer);
     match answer.body {
         AnswerBody::Whole(body) => {
             record.set_usage(body.usage);

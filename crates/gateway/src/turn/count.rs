@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue};
-use toolgate_backend::{ClientTurn, SessionSlot};
+use toolgate_backend::{ClientTurn, RequestIdentity, SessionSlot};
 use toolgate_dialect::{anthropic_messages, openai_responses};
 use toolgate_model::{Delivery, ModelName, TurnError, TurnRequest, estimate};
 use uuid::Uuid;
@@ -69,6 +69,7 @@ async fn count(
         headers,
         caller: caller.name(),
         session: SessionSlot::default(),
+        identity: RequestIdentity::default(),
     };
     let mut missing = None;
     if api == Api::Responses

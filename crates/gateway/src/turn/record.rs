@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolgate_backend::{Answer, HostHeaders, Recoveries, SessionSlot};
+use toolgate_backend::{Answer, HostHeaders, Receipt, Recoveries, ReplyOrigin, SessionSlot};
 use toolgate_model::observed::{Observation, ObservedLoss, TurnEnd, TurnEndKind, UsageCounts, stop_reason};
 use toolgate_model::{ErrorKind, Loss, Losses, TurnError, TurnEvent, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
@@ -38,6 +38,9 @@ pub(super) struct TurnRecord {
     /// What people may watch of it, once its session is known.
     watched: Option<WatchedTurn>,
     stop_reason: Option<String>,
+    origin: ReplyOrigin,
+    /// Tells the back end whether the client got the reply.
+    receipt: Receipt,
     outcome: Option<Outcome>,
     _in_flight: InFlight,
 }
@@ -79,6 +82,8 @@ impl TurnRecord {
             session: SessionSlot::default(),
             watched: None,
             stop_reason: None,
+            origin: ReplyOrigin::default(),
+            receipt: Receipt::default(),
             outcome: None,
             _in_flight: shared.metrics.begin(api),
         }
@@ -154,8 +159,15 @@ impl TurnRecord {
         self.watched = Some(watched);
     }
 
-    /// The first event was received.
-    pub(super) fn set_answer(&mut self, answer: &Answer) {
+    /// True if the reply is that of an earlier turn.
+    pub(super) fn is_replay(&self) -> bool {
+        self.origin == ReplyOrigin::Record
+    }
+
+    /// The first event was received. Takes the answer's receipt.
+    pub(super) fn set_answer(&mut self, answer: &mut Answer) {
+        self.origin = answer.origin;
+        self.receipt = std::mem::take(&mut answer.receipt);
         self.first_event = Some(self.began.elapsed());
         self.upstream = Some(Arc::clone(&answer.upstream));
         self.recoveries = answer.recoveries.clone();
@@ -179,6 +191,16 @@ impl TurnRecord {
         }
     }
 
+    /// The last bytes of the reply are about to be written.
+    pub(super) fn ending(&mut self) {
+        self.receipt.ending();
+    }
+
+    /// Takes the receipt, to be told when the last byte was written.
+    pub(super) fn take_receipt(&mut self) -> Receipt {
+        std::mem::take(&mut self.receipt)
+    }
+
     /// The client got its whole reply.
     pub(super) fn succeed(&mut self) {
         self.outcome.get_or_insert(Outcome { status: 200, error: None });
@@ -186,6 +208,8 @@ impl TurnRecord {
 
     /// The client got an error, at the beginning or in the middle of its reply.
     pub(super) fn fail(&mut self, error: &TurnError) {
+        // An error is not the reply.
+        self.receipt = Receipt::default();
         if let Some(headers) = &error.host_headers {
             self.host_headers = HostHeaders::from_texts(headers);
         }
@@ -216,13 +240,18 @@ impl TurnRecord {
             duration_ms: millis(self.began.elapsed()),
             first_event_ms: self.first_event.map(millis),
             stop_reason: self.stop_reason.take(),
-            usage: self.usage.as_ref().map(UsageCounts::from),
+            usage: self.metered().map(UsageCounts::from),
             upstream: self.upstream.clone(),
             losses: ObservedLoss::list(&self.losses),
             recoveries: self.recoveries.names().into_iter().map(str::to_owned).collect(),
             error: outcome.error,
         };
         watched.publish(&self.shared, Observation::TurnEnded(Box::new(end)));
+    }
+
+    /// What the turn cost. A replayed reply was paid for by the turn that gave it.
+    fn metered(&self) -> Option<&Usage> {
+        self.usage.as_ref().filter(|_| !self.is_replay())
     }
 
     fn publish(&self, outcome: &Outcome) {
@@ -240,9 +269,10 @@ impl TurnRecord {
             status = outcome.status,
             first_event_ms = self.first_event.map(millis),
             duration_ms = millis(duration),
-            tokens_in = self.usage.as_ref().map(Usage::total_input),
-            tokens_out = self.usage.as_ref().map(|usage| usage.output),
-            cost_usd = self.usage.as_ref().and_then(|usage| usage.cost_usd),
+            replayed = self.is_replay().then_some(true),
+            tokens_in = self.metered().map(Usage::total_input),
+            tokens_out = self.metered().map(|usage| usage.output),
+            cost_usd = self.metered().and_then(|usage| usage.cost_usd),
             tokens_estimated = self.is_estimate().then_some(true),
             losses = (!losses.is_empty()).then(|| joined(&losses)),
             recoveries = (!recoveries.is_empty()).then(|| recoveries.join(",")),
@@ -255,10 +285,13 @@ impl TurnRecord {
             status: outcome.status,
             duration,
             first_event: self.first_event,
-            usage: self.usage.as_ref(),
+            usage: self.metered(),
             losses: self.losses.iter().count(),
             recoveries: &recoveries,
         });
+        if self.is_replay() {
+            return;
+        }
         let count = |of: fn(&Usage) -> u64| TokenCount::saturating(self.usage.as_ref().map_or(0, of));
         self.shared.usage.try_record(UsageRecord {
             turn_id: self.id,

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
+use toolgate_backend::Receipt;
 use toolgate_model::{Losses, TurnError};
 use uuid::Uuid;
 
@@ -22,6 +23,9 @@ const UPSTREAM: HeaderName = HeaderName::from_static("x-toolgate-upstream");
 
 /// Lists what was lost in translation.
 const LOSS: HeaderName = HeaderName::from_static("x-toolgate-loss");
+
+/// Says that the reply is that of an earlier turn (B7).
+const REPLAYED: HeaderName = HeaderName::from_static("x-toolgate-replayed");
 
 /// The id under which the host logged the request.
 const UPSTREAM_REQUEST_ID: HeaderName = HeaderName::from_static("x-toolgate-upstream-request-id");
@@ -70,6 +74,7 @@ impl TurnReply {
         match &reply {
             Reply::Whole(_) => {
                 record.succeed();
+                record.ending();
                 fields.push((CONTENT_TYPE, HeaderValue::from_static("application/json")));
             }
             Reply::Stream(_) => {
@@ -115,6 +120,9 @@ fn describe(fields: &mut Vec<(HeaderName, HeaderValue)>, record: &TurnRecord) {
     }
     if let Some(session) = record.session().and_then(|session| HeaderValue::from_str(session).ok()) {
         fields.push((SESSION, session));
+    }
+    if record.is_replay() {
+        fields.push((REPLAYED, HeaderValue::from_static("true")));
     }
     if let Some(places) = lost_places(record.losses()) {
         fields.push((LOSS, places));
@@ -175,6 +183,18 @@ impl From<TurnReply> for Response<TurnBody> {
             .headers_mut()
             .extend(reply.fields.into_iter().chain(reply.id.into_iter().flat_map(id_headers)));
         response
+    }
+}
+
+impl TurnBody {
+    /// Takes the receipt, to be told when the last byte of the body was written.
+    pub(crate) fn take_receipt(&mut self) -> Receipt {
+        match self {
+            Self::Whole(whole) => {
+                whole.record.as_mut().map(|record| record.take_receipt()).unwrap_or_default()
+            }
+            Self::Stream(stream) => stream.record().take_receipt(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use toolgate_backend::{ClientTurn, Route, SessionSlot};
+use toolgate_backend::{ClientTurn, RequestIdentity, Route, SessionSlot};
 use toolgate_dialect::{Peek, ReplyContext};
 use toolgate_model::{
     Delivery, Losses, ModelName, Retention, Translated, TurnError, TurnRequest, Usage, UsageReport, estimate,
@@ -143,6 +143,7 @@ fn relayed(
         headers: head.headers,
         caller: head.caller.name(),
         session: SessionSlot::default(),
+        identity: RequestIdentity::default(),
     };
     let now_seconds = record.at_seconds();
     RoutedTurn { api: head.api, turn, route, shown: None, now_seconds, is_from_agent, keeper: None }
@@ -173,7 +174,11 @@ fn parse(
         read.losses.append(dialect.pair(&mut read.value)?);
     }
     let request = Arc::new(read.value);
-    let session = if keeps_sessions { head.session()? } else { SessionSlot::default() };
+    let (session, identity) = if keeps_sessions {
+        (head.session()?, head.identity()?)
+    } else {
+        (SessionSlot::default(), RequestIdentity::default())
+    };
     record.set_session(session.clone());
     let is_from_agent = head.caller.is_agent();
     let stores_reply = head.api == Api::Responses && request.retention != Some(Retention::Discard);
@@ -188,6 +193,7 @@ fn parse(
         headers: head.headers,
         caller: head.caller.name(),
         session,
+        identity,
     };
     let now_seconds = record.at_seconds();
     let routed =

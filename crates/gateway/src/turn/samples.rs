@@ -5,7 +5,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
-use toolgate_backend::{Answer, AnswerBody, Batch, ClientTurn, EventStream, RelayStream, WholeBody};
+use toolgate_backend::{
+    Answer, AnswerBody, Batch, ClientTurn, EventStream, RelayStream, ReplyOrigin, RequestIdentity, WholeBody,
+};
 use toolgate_dialect::openai_chat::{ChatWriter, merge_choices};
 use toolgate_dialect::{MeterReading, ReplyContext, ReplyWriter};
 use toolgate_model::stop_reason::StopReasonNormalizer;
@@ -40,19 +42,30 @@ pub(super) fn wanted(routed: &RoutedTurn) -> Result<Option<u32>, TurnError> {
 pub(super) fn start(routed: &RoutedTurn, count: u32) -> Start {
     let request = TurnRequest { samples: None, ..TurnRequest::clone(&routed.request()) };
     let turn = ClientTurn { request: Some(Arc::new(request)), body: None, ..routed.turn.clone() };
-    let starts: Vec<Start> = (0..count).map(|_| routed.route.start(turn.clone())).collect();
+    let sample = |number| {
+        let identity = RequestIdentity { sample: Some(number), ..turn.identity.clone() };
+        routed.route.start(ClientTurn { identity, ..turn.clone() })
+    };
+    let starts: Vec<Start> = (0..count).map(sample).collect();
     let (context, delivery) = (routed.context(), turn.delivery);
     Box::pin(async move {
         let mut answers = try_join_all(starts).await?.into_iter();
         let Some(first) = answers.next() else { return Err(cannot_join()) };
-        let Answer { upstream, mut losses, recoveries, headers, body } = first;
-        let bodies = std::iter::once(body).chain(answers.map(|answer| answer.body));
-        let streams = bodies.map(events).collect::<Result<Vec<_>, _>>()?;
+        let Answer { upstream, mut losses, recoveries, headers, body, mut origin, mut receipt } = first;
+        let mut bodies = vec![body];
+        for answer in answers {
+            bodies.push(answer.body);
+            receipt = receipt.and(answer.receipt);
+            if answer.origin == ReplyOrigin::Turn {
+                origin = ReplyOrigin::Turn;
+            }
+        }
+        let streams = bodies.into_iter().map(events).collect::<Result<Vec<_>, _>>()?;
         let body = match delivery {
             Delivery::Stream(_) => AnswerBody::Relay(Box::new(SampleStream::new(streams, &context))),
             Delivery::Whole => AnswerBody::Whole(collect(streams, &context, &mut losses).await?),
         };
-        Ok(Answer { upstream, losses, recoveries, headers, body })
+        Ok(Answer { upstream, losses, recoveries, headers, body, origin, receipt })
     })
 }
 

@@ -126,6 +126,9 @@ impl StreamBody {
                 self.keeping = None;
             }
             let is_over = matches!(self.source, Source::Ended);
+            if is_over {
+                self.record.ending();
+            }
             if is_over && self.out.is_empty() {
                 return Poll::Ready(None);
             }
@@ -152,8 +155,8 @@ impl StreamBody {
     fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         match &mut self.source {
             Source::Starting(start) => match ready!(start.as_mut().poll(cx)) {
-                Ok(answer) => {
-                    self.record.set_answer(&answer);
+                Ok(mut answer) => {
+                    self.record.set_answer(&mut answer);
                     self.record.watch_answer(&answer, &self.routed);
                     self.source = answer.body.into();
                     self.relay_reader = RelayReader::open(&self.source, &self.routed, &self.record);
@@ -299,6 +302,11 @@ impl StreamBody {
         self.ping.as_mut().reset(Instant::now() + self.worker.shared.limits.ping_every);
         writer(&mut self.writer, &self.routed).ping(&mut self.out);
         Poll::Ready(())
+    }
+
+    /// The record, while the turn is not over.
+    pub(super) fn record(&mut self) -> &mut TurnRecord {
+        &mut self.record
     }
 
     fn send(&mut self, bytes: Bytes) -> Poll<Option<Bytes>> {

@@ -171,6 +171,7 @@ impl Connection {
                 poll_fn(|cx| self.poll_stream(|cx| stream.poll_bytes(cx), &mut progress, cx)).await?;
             }
         }
+        reply.body.take_receipt().delivered();
         // The record is published when the body is dropped: after the last byte, so that no client waits for it.
         drop(reply);
         if self.out.capacity() > MAX_ROOM_BYTES {

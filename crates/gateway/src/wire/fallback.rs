@@ -31,8 +31,10 @@ impl Fallback {
         let activity = Arc::new(Activity::new(deadlines));
         let service = {
             let (activity, this) = (Arc::clone(&activity), Arc::new(self));
-            hyper::service::service_fn(move |request| {
+            let unflushed = stream.unflushed().clone();
+            hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
                 let (activity, this) = (Arc::clone(&activity), Arc::clone(&this));
+                request.extensions_mut().insert(unflushed.clone());
                 async move {
                     let running = activity.begin();
                     let response = this.answer(request).await;

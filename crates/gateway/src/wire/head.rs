@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::BytesMut;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderName, HeaderValue, Method, Request};
 use toolgate_h1::{HeadError, RequestBody, RequestHead, Version, write};
 use toolgate_state::UnixMillis;
@@ -16,7 +16,7 @@ use crate::turn::{ID_NAMES, TurnBody, TurnReply};
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The headers that anything on the way of a turn reads. The others are skipped.
-static KEPT: [(&str, HeaderName); 11] = [
+static KEPT: [(&str, HeaderName); 14] = [
     ("host", HOST),
     ("origin", ORIGIN),
     ("content-type", CONTENT_TYPE),
@@ -24,6 +24,9 @@ static KEPT: [(&str, HeaderName); 11] = [
     ("sec-fetch-site", HeaderName::from_static("sec-fetch-site")),
     ("x-api-key", HeaderName::from_static("x-api-key")),
     ("x-session-id", HeaderName::from_static("x-session-id")),
+    ("idempotency-key", HeaderName::from_static("idempotency-key")),
+    ("x-stainless-retry-count", HeaderName::from_static("x-stainless-retry-count")),
+    ("cache-control", CACHE_CONTROL),
     ("anthropic-version", HeaderName::from_static("anthropic-version")),
     ("anthropic-beta", HeaderName::from_static("anthropic-beta")),
     ("openai-organization", HeaderName::from_static("openai-organization")),

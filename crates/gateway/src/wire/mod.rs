@@ -10,6 +10,7 @@ mod fallback;
 mod head;
 mod pace;
 mod prefixed;
+mod unflushed;
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -30,6 +31,7 @@ use crate::service::Worker;
 use crate::turn::{OpenTurn, TurnBody, TurnHead, TurnReply};
 
 pub(crate) use self::pace::Pace;
+pub(crate) use self::unflushed::Unflushed;
 
 /// Serves one connection to its end.
 pub(crate) async fn serve(stream: TcpStream, worker: Arc<Worker>, routes: axum::Router, peer: Peer) {

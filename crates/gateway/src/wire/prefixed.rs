@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use toolgate_backend::IdleTimer;
 
+use super::unflushed::Unflushed;
+
 /// Gives the bytes that were received already, then those that arrive. Writes fail if the client takes nothing for
 /// too long.
 pub(crate) struct Prefixed {
@@ -17,11 +19,19 @@ pub(crate) struct Prefixed {
     stream: TcpStream,
     timer: IdleTimer,
     max_stall: Duration,
+    /// Told when everything was written.
+    unflushed: Unflushed,
 }
 
 impl Prefixed {
     pub(super) fn new(prefix: BytesMut, stream: TcpStream, max_stall: Duration) -> Self {
-        Self { prefix, stream, timer: IdleTimer::default(), max_stall }
+        let (timer, unflushed) = (IdleTimer::default(), Unflushed::default());
+        Self { prefix, stream, timer, max_stall, unflushed }
+    }
+
+    /// The replies that are not written yet.
+    pub(super) fn unflushed(&self) -> &Unflushed {
+        &self.unflushed
     }
 
     /// Bounds how long a write makes no progress.
@@ -78,7 +88,10 @@ impl AsyncWrite for Prefixed {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+        let this = self.get_mut();
+        ready!(Pin::new(&mut this.stream).poll_flush(cx))?;
+        this.unflushed.flushed();
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -55,6 +55,8 @@ pub(crate) struct Reply {
     /// In dollars.
     pub(crate) cost: Option<f64>,
     pub(crate) session: String,
+    /// Whether it is the reply of an earlier turn.
+    pub(crate) replayed: bool,
 }
 
 impl Client {
@@ -137,10 +139,11 @@ impl Client {
     pub(crate) async fn ask_once(&self, gate: &Gate) -> Reply {
         let answer = self.send(gate).await;
         let (status, session) = (answer.status(), answer.header("x-session-id").to_owned());
+        let replayed = answer.header("x-toolgate-replayed") == "true";
         let text = answer.text().await;
         assert_eq!(status, 200, "{text}");
         let mut reply = self.read(&text);
-        reply.session = session;
+        (reply.session, reply.replayed) = (session, replayed);
         reply
     }
 

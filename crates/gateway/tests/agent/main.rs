@@ -57,6 +57,8 @@ mod references;
 #[cfg(test)]
 mod resuming;
 #[cfg(test)]
+mod retries;
+#[cfg(test)]
 mod rewording;
 #[cfg(test)]
 mod sessions;

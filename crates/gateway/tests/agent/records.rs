@@ -1,34 +1,10 @@
-//! Records: a retry is replayed instead of run again, and hidden steps survive the process.
+//! Records: hidden steps survive the process, and nothing runs twice.
 
 use serde_json::json;
 use toolgate_backend::config::Builtins;
 
 use crate::client::{Api, Client, Delivery};
 use crate::harness::{Block, Harness, message, programs, start_message};
-
-#[tokio::test]
-async fn a_repeated_request_is_replayed_from_its_record() {
-    // B7, agent 19, M9
-    for program in programs() {
-        let harness = Harness::new(&program).await;
-        for (api, delivery) in [(Api::Messages, Delivery::Whole), (Api::Chat, Delivery::Streamed)] {
-            let mut client = Client::new(api, delivery);
-            client.push(json!({ "role": "user", "content": format!("go {api:?}") }));
-            harness.queue(message(&[
-                Block::Text("Once."),
-                Block::Call("toolu_1", "mcp__client__get_time", json!({})),
-            ]));
-            let first = client.ask_once(&harness.gate).await;
-            let asked = harness.model_requests().len();
-            let second = client.ask_once(&harness.gate).await;
-            assert_eq!(first, second);
-            assert_eq!(harness.model_requests().len(), asked, "nothing runs twice");
-            client.add_reply(&second);
-            harness.queue(message(&[Block::Text("Noon.")]));
-            assert_eq!(client.answer(&harness.gate, &[("toolu_1", "12:00")]).await.text, "Noon.");
-        }
-    }
-}
 
 #[tokio::test]
 async fn hidden_steps_are_passed_to_the_next_process() {

@@ -79,13 +79,29 @@ async fn results_alone_may_be_partial_but_need_their_calls() {
         }
         let results = harness.model_messages()[2]["content"].as_array().map(Vec::len);
         assert_eq!((results, harness.model_requests().len()), (Some(2), 2));
+    }
+}
 
-        let mut stranger = client_in("nobody-knows-it", Api::Messages, Delivery::Whole);
-        stranger.expected.push(json!({ "role": "assistant", "content": [] }));
-        stranger.add_results(&[("toolu_a", "r")]);
-        let answer = stranger.send(&harness.gate).await;
-        assert_eq!(answer.status(), 400);
-        assert!(answer.text().await.contains("answers no tool_use"));
+#[tokio::test]
+async fn results_alone_for_an_unknown_session_are_a_clear_error() {
+    // E7
+    for program in programs() {
+        let harness = Harness::new(&program).await;
+        let mut known = client_in("known", Api::Messages, Delivery::Whole);
+        harness.queue(message(&[Block::Call("toolu_a", WEATHER, json!({}))]));
+        known.say(&harness.gate, "Go.").await;
+        for (api, delivery) in ALL {
+            let mut client = client_in("unknown", api, delivery);
+            client.expected.clone_from(&known.expected);
+            client.add_results(&[("toolu_a", "r")]);
+            let answer = client.send(&harness.gate).await;
+            let (status, text) = (answer.status(), answer.text().await);
+            assert_eq!(status, 404, "{text}");
+            for told in ["session_not_found", "unknown", "send the whole conversation"] {
+                assert!(text.contains(told), "{told}: {text}");
+            }
+        }
+        assert_eq!(harness.model_requests().len(), 1);
     }
 }
 
