@@ -177,19 +177,38 @@ async fn read_stderr(stderr: Option<&mut ChildStderr>, into: &mut BytesMut) -> i
 /// Kills the process, its group, and descendants in groups of their own.
 #[cfg(unix)]
 pub(super) fn kill_process_tree(id: u32) {
-    use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-    let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
+    use rustix::process::{Signal, kill_process_group};
     // Descendants first: after their parent is gone they cannot be found. The group last: a supervisor that kills the
     // tree belongs to the group itself.
-    let mut outcomes: Vec<_> =
-        descendants(id).into_iter().filter_map(pid).map(|child| kill_process(child, Signal::KILL)).collect();
-    outcomes.extend(pid(id).map(|group| kill_process_group(group, Signal::KILL)));
-    let gone = outcomes.iter().filter(|outcome| outcome.is_err()).count();
-    tracing::trace!(gone, "killed the processes of an agent");
+    kill_descendants(id);
+    if let Some(group) = pid(id) {
+        report_kill(kill_process_group(group, Signal::KILL));
+    }
 }
 
 #[cfg(not(unix))]
 pub(super) fn kill_process_tree(_: u32) {}
+
+/// Kills all descendants of a process.
+#[cfg(unix)]
+pub(super) fn kill_descendants(id: u32) {
+    use rustix::process::{Signal, kill_process};
+    for descendant in descendants(id).into_iter().filter_map(pid) {
+        report_kill(kill_process(descendant, Signal::KILL));
+    }
+}
+
+#[cfg(unix)]
+fn pid(id: u32) -> Option<rustix::process::Pid> {
+    i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw)
+}
+
+#[cfg(unix)]
+fn report_kill(outcome: rustix::io::Result<()>) {
+    if let Err(error) = outcome {
+        tracing::trace!(%error, "a process of an agent had already exited");
+    }
+}
 
 /// All running descendants of a process.
 #[cfg(unix)]

@@ -145,19 +145,19 @@ impl SandboxConfig {
         support: SandboxSupport,
         supervision: Supervision,
     ) -> io::Result<Self> {
-        if supervision == Supervision::None && self.mode == SandboxMode::Required {
-            let problem = format!("agent `{agent}`: `sandbox = \"required\"` needs Supervision::OwnProgram");
-            return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
-        }
-        match (self.mode, support.is_complete()) {
-            (SandboxMode::Required, false) => {
-                let problem = format!("agent `{agent}`: `sandbox = \"required\"`, but {support}");
-                return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
+        let refused = |why: &str| {
+            let problem = format!("agent `{agent}`: `sandbox = \"required\"`, but {why}");
+            Err(io::Error::new(io::ErrorKind::Unsupported, problem))
+        };
+        match self.mode {
+            SandboxMode::Required if !support.is_complete() => return refused(&support.to_string()),
+            SandboxMode::Required if supervision == Supervision::None => {
+                return refused("its processes have no supervisor to enter it");
             }
-            (SandboxMode::BestEffort, false) if supervision == Supervision::OwnProgram => {
+            SandboxMode::BestEffort if !support.is_complete() => {
                 tracing::warn!(%agent, "the agent's sandbox is incomplete: {support}");
             }
-            (SandboxMode::Off | SandboxMode::BestEffort | SandboxMode::Required, _) => {}
+            SandboxMode::Off | SandboxMode::BestEffort | SandboxMode::Required => {}
         }
         Ok(self.supported(support, supervision))
     }
@@ -185,4 +185,69 @@ fn installation(program: &Path) -> Vec<PathBuf> {
         files.push(path.to_owned());
     }
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_files_of_the_program_are_readable_and_not_the_folder_around_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("a path");
+        let (packages, bin) = (root.join("lib/node_modules"), root.join("bin"));
+        let package = packages.join("@vendor/claude/node_modules/inner");
+        std::fs::create_dir_all(&package).expect("folders");
+        std::fs::create_dir(&bin).expect("a folder");
+        let (program, link) = (package.join("claude"), bin.join("claude"));
+        std::fs::write(&program, "").expect("a file");
+        std::os::unix::fs::symlink(&program, &link).expect("a link");
+        assert_eq!(installation(&link), [link.clone(), packages.clone(), program.clone()]);
+        assert_eq!(installation(&program), [packages.clone(), program.clone(), packages, program]);
+        let alone = root.join("claude");
+        std::fs::write(&alone, "").expect("a file");
+        assert_eq!(installation(&alone), [alone.clone(), alone]);
+        let missing = root.join("missing");
+        assert_eq!(installation(&missing), [missing]);
+    }
+
+    fn enforceable(
+        mode: SandboxMode,
+        support: SandboxSupport,
+        supervision: Supervision,
+    ) -> Option<(SandboxMode, Connect)> {
+        let config = SandboxConfig { mode, connect: Connect::Ports(vec![443]), ..SandboxConfig::default() };
+        let name = AgentName::new("claude");
+        config.enforceable(&name, support, supervision).ok().map(|config| (config.mode, config.connect))
+    }
+
+    #[test]
+    fn a_sandbox_is_reduced_to_what_the_kernel_supports_unless_it_is_required() {
+        use SandboxMode::{BestEffort, Off, Required};
+        use SandboxSupport::{Disabled, Landlock, Missing};
+        use Supervision::{None as Unsupervised, OwnProgram};
+        let ports = Connect::Ports(vec![443]);
+        for (mode, support, supervision, expected) in [
+            (BestEffort, Landlock(7), OwnProgram, Some((BestEffort, ports.clone()))),
+            (BestEffort, Landlock(4), OwnProgram, Some((BestEffort, ports.clone()))),
+            (BestEffort, Landlock(3), OwnProgram, Some((BestEffort, Connect::Any))),
+            (BestEffort, Disabled, OwnProgram, Some((Off, Connect::Any))),
+            (BestEffort, Missing, OwnProgram, Some((Off, Connect::Any))),
+            (BestEffort, Landlock(7), Unsupervised, Some((Off, ports.clone()))),
+            (Off, Landlock(7), OwnProgram, Some((Off, ports.clone()))),
+            (Required, Landlock(6), OwnProgram, Some((Required, ports))),
+            (Required, Landlock(5), OwnProgram, None),
+            (Required, Missing, OwnProgram, None),
+            (Required, Landlock(7), Unsupervised, None),
+        ] {
+            assert_eq!(enforceable(mode, support, supervision), expected, "{mode:?} with {support:?}");
+        }
+    }
+
+    #[test]
+    fn the_gateways_port_is_found_in_its_address() {
+        assert_eq!(port("http://127.0.0.1:8787"), Some(8787));
+        assert_eq!(port("http://[::1]:80"), Some(80));
+        assert_eq!(port("http://localhost"), None);
+    }
 }

@@ -37,29 +37,33 @@ pub struct SupervisedProgram {
 /// How a process starts its own executable again. A path could point to another version after an update.
 pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Runs the program and returns its exit code. The program inherits the supervisor's stdin, stdout and stderr.
+/// Runs the program and returns its exit code. The program inherits the supervisor's stdin, stdout and stderr. When it
+/// exits, everything that it started is ended.
 #[cfg(target_os = "linux")]
 pub fn supervise(gateway: u32, supervised: &SupervisedProgram) -> io::Result<u8> {
     use rustix::event::{PollFd, PollFlags, poll};
-    use rustix::process::{PidfdFlags, pidfd_open};
+    use rustix::process::{PidfdFlags, getpid, pidfd_open, set_child_subreaper};
 
-    // AgentOpening the read end of a pipe for writing gives its write end.
+    // Opening the read end of a pipe for writing gives its write end.
     let stdin_writer = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/0")?;
     let gateway_fd = pidfd_open(pid(gateway)?, PidfdFlags::empty())?;
     // Checked after opening the pidfd: before that, the id may have been reused by another process.
     check_parent(gateway)?;
+    // A process whose parent exits becomes a child of the supervisor, so that it can be found and ended.
+    set_child_subreaper(Some(getpid()))?;
     let SupervisedProgram { sandbox, program, arguments } = supervised;
-    let mut child = std::process::Command::new(OWN_PROGRAM)
+    let child = std::process::Command::new(OWN_PROGRAM)
         .arg(EXEC_COMMAND)
         .args(sandbox.iter().flat_map(|sandbox| [SANDBOX_OPTION, sandbox]))
         .arg(std::process::id().to_string())
         .arg(program)
         .args(arguments)
         .spawn()?;
-    let child_fd = pidfd_open(pid(child.id())?, PidfdFlags::empty())?;
+    let child = pid(child.id())?;
+    let child_fd = pidfd_open(child, PidfdFlags::empty())?;
     loop {
         let mut watched = [PollFd::new(&gateway_fd, PollFlags::IN), PollFd::new(&child_fd, PollFlags::IN)];
-        match poll(&mut watched, None) {
+        match poll(&mut watched, Some(&REAP_INTERVAL)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -68,11 +72,29 @@ pub fn supervise(gateway: u32, supervised: &SupervisedProgram) -> io::Result<u8>
             // The supervisor belongs to the same process group, so this kills it too.
             super::process::kill_process_tree(std::process::id());
         }
-        if gateway_exited || child_exited {
+        if let Some(status) = reap(child)? {
             drop(stdin_writer);
-            return Ok(exit_code(child.wait()?));
+            super::process::kill_descendants(std::process::id());
+            return Ok(exit_code(status));
         }
     }
+}
+
+/// How often processes are reaped that outlived their parents. They occupy nothing but an entry in a table.
+#[cfg(target_os = "linux")]
+const REAP_INTERVAL: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
+
+/// Reaps all children that have exited. Returns the status of the program if it is among them.
+#[cfg(target_os = "linux")]
+fn reap(program: rustix::process::Pid) -> io::Result<Option<rustix::process::WaitStatus>> {
+    use rustix::process::{WaitOptions, wait};
+
+    while let Some((exited, status)) = wait(WaitOptions::NOHANG)? {
+        if exited == program {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
 }
 
 /// Replaces this process with the program in its sandbox, which dies with its supervisor. Returns only on failure.
@@ -115,9 +137,8 @@ fn check_parent(parent: u32) -> io::Result<()> {
 
 /// A program that was killed by a signal has no exit code; as in shells it becomes 128 plus the signal.
 #[cfg(target_os = "linux")]
-fn exit_code(status: std::process::ExitStatus) -> u8 {
-    use std::os::unix::process::ExitStatusExt;
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+fn exit_code(status: rustix::process::WaitStatus) -> u8 {
+    let code = status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 

@@ -90,3 +90,19 @@ fn a_killed_gateway_leaves_neither_supervisor_nor_program_nor_descendants() {
     gateway.wait().unwrap();
     wait_for_exit(&processes);
 }
+
+#[test]
+fn a_process_that_left_its_parent_ends_with_the_program() {
+    // A daemon: its parent has exited, and it has its own session.
+    let folder = tempfile::tempdir().unwrap();
+    let script = blocking_script(folder.path());
+    let daemon = format!("(setsid /bin/sh -c '{script}' &)");
+    let mut left = supervisor(&format!("{daemon}; read -r line"));
+    let mut line = String::new();
+    BufReader::new(left.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let id = line.trim().parse().unwrap();
+    assert!(is_running(id));
+    left.stdin.as_mut().unwrap().write_all(b"end\n").unwrap();
+    left.wait().unwrap();
+    wait_for_exit(&[id]);
+}
