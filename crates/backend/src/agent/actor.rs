@@ -130,7 +130,7 @@ impl Actor {
         Ok(RunningProcess { process: Process::start(command)?, key: access.key, folders })
     }
 
-    /// Logs why a process failed. The client is told less: the cause may contain paths.
+    /// Logs why a process failed. The client does not get the cause: it may contain paths.
     fn log(&self, error: &TurnError) {
         if let Some(cause) = &error.source {
             tracing::warn!(agent = %self.pool.config().name, %error, %cause, "an agent process failed");

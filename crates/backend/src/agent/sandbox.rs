@@ -243,11 +243,4 @@ mod tests {
             assert_eq!(enforceable(mode, support, supervision), expected, "{mode:?} with {support:?}");
         }
     }
-
-    #[test]
-    fn the_gateways_port_is_found_in_its_address() {
-        assert_eq!(port("http://127.0.0.1:8787"), Some(8787));
-        assert_eq!(port("http://[::1]:80"), Some(80));
-        assert_eq!(port("http://localhost"), None);
-    }
 }
