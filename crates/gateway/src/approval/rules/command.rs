@@ -98,7 +98,7 @@ impl Command {
         let Argument::Command(pattern) = &rule.argument else { return false };
         let program = self.words.first().map_or("", |word| word.text.as_str());
         // After a `cd` it may be a different program.
-        let may_be_another = program.contains('/') && !program.starts_with('/') && self.has_moved;
+        let may_be_another = self.has_moved && programs::depends_on_directory(program);
         let is_harmless =
             || !programs::is_open_ended(&self.words, pattern.len()) && !self.may_change_protected();
         !may_be_another && pattern.covers(&self.words) && (pattern.is_exact() || is_harmless())

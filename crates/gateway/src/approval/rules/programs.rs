@@ -13,18 +13,22 @@ enum Safe {
     Sed,
 }
 
-/// Programs that can write files or run other programs through their arguments, and shell builtins that change what
-/// later commands do. Other programs do what the rule's author expects of them.
+/// Programs that can write files or run other programs through their arguments, or take the names of files from a file,
+/// and shell builtins that change what later commands do. Other programs do what the rule's author expects of them.
 const PROGRAMS: &[(Safe, &str)] = &[
     (Safe::Git, "git"),
     (Safe::Sed, "sed"),
     (Safe::Operands(1), "uniq xxd"),
-    (Safe::Without("-exec -execdir -ok -okdir -delete -rm -fprint -fprint0 -fprintf -fls"), "find"),
-    (Safe::Without("-o --output --compress-program"), "sort"),
+    (
+        Safe::Without("-exec -execdir -ok -okdir -delete -rm -fprint -fprint0 -fprintf -fls -files0-from"),
+        "find bfs",
+    ),
+    (Safe::Without("-o --output --compress-program --files0-from"), "sort shuf iconv wc du"),
     (Safe::Without("-x -X --exec --exec-batch"), "fd fdfind"),
     (Safe::Without("--pre --hostname-bin"), "rg"),
-    (Safe::Without("-o"), "tree"),
-    (Safe::Without("-C --compile"), "file"),
+    (Safe::Without("-o -R"), "tree"),
+    (Safe::Without("--pager"), "ag ack bat batcat"),
+    (Safe::Without("-C --compile -f --files-from"), "file"),
     (Safe::Without("-v"), "printf"),
     // Shells and interpreters.
     (
@@ -37,7 +41,7 @@ const PROGRAMS: &[(Safe, &str)] = &[
     // Programs that run others.
     (
         Safe::Never,
-        "env xargs parallel sudo su doas runuser setpriv pkexec nohup timeout time nice ionice chrt taskset \
+        "ldd env xargs parallel sudo su doas runuser setpriv pkexec nohup timeout time nice ionice chrt taskset \
          setsid stdbuf unbuffer watch entr script strace ltrace perf valgrind flock chroot unshare nsenter \
          bwrap fakeroot systemd-run at batch crontab run-parts start-stop-daemon ld-linux-x86-64.so \
          ld-linux-aarch64.so tmux screen make gmake ninja cmake meson bazel just npx bunx uvx pipx direnv ssh \
@@ -47,7 +51,7 @@ const PROGRAMS: &[(Safe, &str)] = &[
     // Programs that write files, and editors and pagers, which also run others.
     (
         Safe::Never,
-        "tee dd split csplit sdiff tar bsdtar zip unzip 7z cpio pax ar rar unrar curl wget aria2c openssl gpg \
+        "ugrep ug tee dd split csplit sdiff tar bsdtar zip unzip 7z cpio pax ar rar unrar curl wget aria2c openssl gpg \
          yq patch ed ex vi vim nvim view vimdiff emacs nano pico less more most man info",
     ),
     // Shell builtins.
@@ -61,17 +65,18 @@ const PROGRAMS: &[(Safe, &str)] = &[
 ];
 
 /// Subcommands of `git` that only read.
-const GIT_READING: &str = "status diff log show blame shortlog describe rev-parse rev-list ls-files ls-tree cat-file grep \
+const GIT_READING: &str = "status diff log show blame shortlog describe rev-parse rev-list ls-files ls-tree grep \
      merge-base name-rev show-ref diff-tree diff-index diff-files";
 
 /// Subcommands of `git` that a rule has to name. Those in neither list need an exact rule.
 const GIT_CHANGING: &str = "add commit branch tag checkout switch restore reset rm mv merge stash cherry-pick revert fetch pull push \
      remote clean reflog";
 
-/// Options of `git` and its subcommands that write a file, run a program or use another repository.
+/// Options of `git` and its subcommands that write a file, run a program, use another repository, or take arguments
+/// from elsewhere.
 const GIT_OPTIONS: &str = "--output --output-directory --exec --exec-path --ext-diff --textconv --upload-pack --receive-pack \
      --open-files-in-pager --config --config-env --extcmd --tool --git-dir --work-tree --template \
-     --edit-description";
+     --edit-description --stdin";
 
 /// Programs that only read what they are given, and print it.
 const READING: &str = "ls cat head tail wc grep egrep fgrep rg find stat du file diff cmp comm cut sort tr nl od hexdump \
@@ -149,6 +154,11 @@ pub(super) fn descent(words: &[Word]) -> Descent {
     } else {
         Descent::Arguments
     }
+}
+
+/// True if the program depends on the directory it starts in: it is in it, or runs what a repository there says.
+pub(super) fn depends_on_directory(program: &str) -> bool {
+    (program.contains('/') && !program.starts_with('/')) || name_of(program) == "git"
 }
 
 pub(super) fn may_change_directory(program: &str) -> bool {

@@ -122,6 +122,8 @@ fn a_git_command_that_can_write_or_run_others_needs_an_exact_rule() {
             ("git bisect run evil", "-"),
             ("git submodule foreach evil", "-"),
             ("git unknown", "-"),
+            ("git cat-file --batch", "-"),
+            ("git log --stdin", "-"),
         ],
     );
 }
@@ -149,6 +151,7 @@ fn options_that_write_or_run_others_need_an_exact_rule() {
             ("sort -ro y x", "-"),
             ("sort x --outpu=y", "-"),
             ("sort --compress-program=evil x", "-"),
+            ("sort --files0-from=x", "-"),
             ("sort *", "-"),
             ("sed -n '$p' x", "allow"),
             ("sed -i 1d x", "-"),
@@ -429,6 +432,9 @@ fn the_directory_is_followed_from_one_command_to_the_next() {
     let rules = ["allow Bash(cd:*)", "allow Bash(./run:*)", "allow Bash(/bin/ls:*)", "deny Read(/etc/**)"];
     check_session(&rules, &[("./run x", "allow"), ("cd sub", "allow"), ("./run", "-"), ("/bin/ls", "allow")]);
     check_session(&rules, &[("cd sub && ./run", "-"), ("./run", "-")]);
+    // A folder can be a repository whose settings run something.
+    let rules = ["allow Bash(cd:*)", "allow Bash(git status:*)"];
+    check_session(&rules, &[("cd PROJECT && git status", "allow"), ("cd sub && git status", "-")]);
     let rules = ["allow Bash", "deny Read(/etc/**)", "deny Read(secret/**)"];
     check_session(&rules, &[("cat etc/x", "allow"), ("cd /", "allow"), ("cat etc/hostname", "deny")]);
     // The project's folders are still the project's folders.
