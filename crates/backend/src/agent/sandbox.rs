@@ -191,6 +191,7 @@ fn installation(program: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn only_the_files_of_the_program_are_readable_and_not_the_folder_around_it() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// Long enough for a slow machine, short enough to notice a hang.
-const READ_TIMEOUT: Duration = Duration::from_secs(20);
+const READ_TIMEOUT: Duration = Duration::from_secs(50);
 
 /// An HTTP response.
 pub(crate) struct Reply {

@@ -11,6 +11,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::gateway_process::run;
+
 const TOOLGATE: &str = env!("CARGO_BIN_EXE_toolgate");
 
 /// A folder for the program, a folder outside of it, and the settings.
@@ -130,6 +132,33 @@ fn a_linked_working_directory_is_the_folder_it_links_to() {
     let scene = scene.with("own", json!([link]));
     scene.allows("touch file");
     scene.denies("touch $OUTSIDE/new");
+}
+
+#[test]
+fn a_working_directory_of_everything_opens_all_files_but_not_the_network() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let scene = Scene::new().with("own", json!(["/"]));
+    assert_eq!(scene.allows("cat $OUTSIDE/secret; touch $OUTSIDE/new"), "hunter2");
+    scene.denies(&connect_to(listener.local_addr().unwrap().port()));
+}
+
+#[test]
+fn check_and_doctor_show_what_an_agent_may_reach() {
+    let (home, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let work = work.path().display();
+    let config = format!(
+        "[models.m]\nagent = \"a\"\n[agents.a]\ncommand = \"/bin/sh\"\nworkdir = \"{work}\"\n\
+         sandbox = {{ connect = [443], required = true }}\n"
+    );
+    fs::write(home.path().join("toolgate.toml"), config).unwrap();
+    for command in [&["check"][..], &["doctor", "--listen", "127.0.0.1:0"]] {
+        let Output { stdout, stderr, .. } = run(&home, command);
+        let (text, problems) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert!(text.contains("Landlock version"), "{text}{problems}");
+        let reach =
+            format!("writes {work}; reads these and system folders; connects to this gateway and port 443");
+        assert!(text.contains(&reach), "{text}{problems}");
+    }
 }
 
 #[test]

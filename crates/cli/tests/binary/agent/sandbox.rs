@@ -203,6 +203,23 @@ fn a_shell_without_a_sandbox_reaches_everything() {
 }
 
 #[test]
+fn neither_the_supervisor_nor_the_program_inherits_the_gateways_environment() {
+    for program in programs() {
+        let scene = Scene::new(&program, "");
+        scene.run("true");
+        let home = format!("HOME={}", scene.process_folders()[0].display());
+        let environments = fs::read_dir("/proc").unwrap().flatten().filter_map(|process| {
+            let environment = fs::read(process.path().join("environ")).ok()?;
+            Some(String::from_utf8_lossy(&environment).into_owned()).filter(|text| text.contains(&home))
+        });
+        let environments: Vec<String> = environments.collect();
+        assert!(environments.len() >= 2, "the supervisor and the program");
+        // The gateway has this variable.
+        assert!(environments.iter().all(|environment| !environment.contains("TOOLGATE_LOG")));
+    }
+}
+
+#[test]
 fn the_model_is_told_the_limits_of_its_sandbox() {
     for program in programs() {
         for (settings, told) in [("sandbox = true", true), ("sandbox = false", false)] {
