@@ -118,6 +118,7 @@ impl Core {
             },
             AgentLine::Withdrawn(id) => return vec![CoreEvent::ApprovalWithdrawn(id)],
             AgentLine::Assistant { message, parent: None } => {
+                self.watch.finished_block(&message);
                 if let Some(turn) = &mut self.turn {
                     let builtin_use = turn.steps.assistant(&message, &self.tools);
                     return turn.progress(builtin_use);

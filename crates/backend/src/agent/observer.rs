@@ -1,5 +1,6 @@
 //! What people may watch of an agent: everything the program does, also what the client never sees (A6, C6).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -33,20 +34,27 @@ pub(super) struct TurnWatch {
     reply: ReplyWatcher,
     /// The number of the next block of a sub-agent.
     next_block: u32,
+    /// The calls of sub-agents that have no result yet, each with the call that started its sub-agent.
+    open_below: HashMap<String, String>,
 }
 
 impl Default for TurnWatch {
     /// Reports nothing.
     fn default() -> Self {
         let subject = Subject::session(SessionName::new(""));
-        Self { observer: Arc::new(NoObserver), subject, reply: ReplyWatcher::new(), next_block: 0 }
+        Self::of(Arc::new(NoObserver), subject)
     }
 }
 
 impl TurnWatch {
     pub(super) fn new(observer: &Arc<dyn Observer>, session: &str, turn: &Turn) -> Self {
         let subject = Subject::turn(SessionName::new(session), turn.id);
-        Self { observer: Arc::clone(observer), subject, reply: ReplyWatcher::new(), next_block: 0 }
+        Self::of(Arc::clone(observer), subject)
+    }
+
+    fn of(observer: Arc<dyn Observer>, subject: Subject) -> Self {
+        let (reply, open_below) = (ReplyWatcher::new(), HashMap::new());
+        Self { observer, subject, reply, next_block: 0, open_below }
     }
 
     /// The session is known and the turn starts, with the results that the client sent.
@@ -80,6 +88,17 @@ impl TurnWatch {
         }
     }
 
+    /// A finished block of the model's message. The program sends it before the stream closes the block, and may ask
+    /// about a call or run it at once.
+    pub(super) fn finished_block(&mut self, message: &Value) {
+        for block in message["content"].as_array().into_iter().flatten() {
+            let complete = block["id"].as_str().and_then(|call| self.reply.input_complete(call));
+            if let Some(complete) = complete {
+                self.send(complete);
+            }
+        }
+    }
+
     /// A finished message of a sub-agent, whose stream the program does not report.
     pub(super) fn sub_agent_message(&mut self, parent: &str, message: &Value, tools: &AgentTools) {
         let subject = self.subject.below(Some(parent));
@@ -95,6 +114,7 @@ impl TurnWatch {
                 }
                 Some("tool_use") => {
                     let call = CallId::new(text("id"));
+                    self.open_below.insert(text("id"), parent.to_owned());
                     let (tool, runs_in) = shown_tool(&text("name"), tools);
                     send(Observation::CallStarted { call: call.clone(), tool, runs_in });
                     let input = block["input"].to_string();
@@ -107,13 +127,14 @@ impl TurnWatch {
     }
 
     /// Results of built-in calls in a message of the program.
-    pub(super) fn results(&self, parent: Option<&str>, message: &Value, client_calls: &[String]) {
+    pub(super) fn results(&mut self, parent: Option<&str>, message: &Value, client_calls: &[String]) {
         let blocks = message["content"].as_array().into_iter().flatten();
         for block in blocks.filter(|block| block["type"] == "tool_result") {
             let call = block["tool_use_id"].as_str().unwrap_or_default();
             if client_calls.iter().any(|client_call| client_call == call) {
                 continue;
             }
+            self.open_below.remove(call);
             let is_error = block["is_error"].as_bool().unwrap_or_default();
             let outcome = if is_error { ToolOutcome::Error } else { ToolOutcome::Success };
             let result = Observation::result(CallId::from(call), outcome, result_text(&block["content"]));
@@ -124,13 +145,16 @@ impl TurnWatch {
     /// A tool is running.
     pub(super) fn progress(&self, progress: ToolProgress) {
         let ToolProgress { call, parent, elapsed_ms, note } = progress;
+        let subject =
+            self.subject.below(parent.as_ref().or_else(|| self.open_below.get(&call)).map(String::as_str));
         let running = Observation::Running { call: CallId::new(call), elapsed_ms, note };
-        self.observer.observe(self.subject.below(parent.as_deref()), running);
+        self.observer.observe(subject, running);
     }
 
     /// A reporter of the moment in which a call is allowed to run.
     pub(super) fn when_allowed(&self, call: Option<&str>) -> impl FnOnce() + Send + 'static {
-        let (observer, subject) = (Arc::clone(&self.observer), self.subject.clone());
+        let parent = call.and_then(|call| self.open_below.get(call)).map(String::as_str);
+        let (observer, subject) = (Arc::clone(&self.observer), self.subject.below(parent));
         let call = call.map(CallId::from);
         move || {
             if let Some(call) = call {
