@@ -349,7 +349,10 @@ impl Core {
             ControlRequest::Permission(request) if request.is_harmless() => {
                 self.lines.push(write::allow(&id, &request.input, &[], request.call.as_deref()));
             }
-            ControlRequest::Permission(request) => return Some(CoreEvent::ApprovalNeeded { id, request }),
+            ControlRequest::Permission(request) => {
+                self.watch.permission_asked(&request, &self.tools);
+                return Some(CoreEvent::ApprovalNeeded { id, request });
+            }
             ControlRequest::Elicitation => {
                 self.lines.push(write::answer(&id, &json!({ "action": "decline" })));
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolgate_dialect::claude_stream_json::{AgentTools, ToolProgress};
+use toolgate_dialect::claude_stream_json::{AgentTools, PermissionRequest, ToolProgress};
 use toolgate_model::observed::{
     BackendKind, Observation, ObservedSession, ReplyWatcher, RunsIn, SessionName, SessionState, Subject,
     TurnStart, UsageCounts, new_results, opening_text, title,
@@ -34,8 +34,10 @@ pub(super) struct TurnWatch {
     reply: ReplyWatcher,
     /// The number of the next block of a sub-agent.
     next_block: u32,
-    /// The calls of sub-agents that have no result yet, each with the call that started its sub-agent.
-    open_below: HashMap<String, String>,
+    /// The calls that have no result yet. Those of a sub-agent with the call that started it.
+    open_calls: HashMap<String, Option<String>>,
+    /// The calls that started sub-agents, by the program's id of the sub-agent.
+    sub_agents: HashMap<String, String>,
 }
 
 impl Default for TurnWatch {
@@ -53,8 +55,14 @@ impl TurnWatch {
     }
 
     fn of(observer: Arc<dyn Observer>, subject: Subject) -> Self {
-        let (reply, open_below) = (ReplyWatcher::new(), HashMap::new());
-        Self { observer, subject, reply, next_block: 0, open_below }
+        Self {
+            observer,
+            subject,
+            reply: ReplyWatcher::new(),
+            next_block: 0,
+            open_calls: HashMap::new(),
+            sub_agents: HashMap::new(),
+        }
     }
 
     /// The session is known and the turn starts, with the results that the client sent.
@@ -77,7 +85,12 @@ impl TurnWatch {
         match self.reply.event(event, tool) {
             // The counts of one message. A turn may have many.
             Some(Observation::Usage(_)) | None => {}
-            Some(observation) => self.send(observation),
+            Some(observation) => {
+                if let Observation::CallStarted { call, .. } = &observation {
+                    self.open_calls.insert(call.as_str().to_owned(), None);
+                }
+                self.send(observation);
+            }
         }
     }
 
@@ -101,28 +114,56 @@ impl TurnWatch {
 
     /// A finished message of a sub-agent, whose stream the program does not report.
     pub(super) fn sub_agent_message(&mut self, parent: &str, message: &Value, tools: &AgentTools) {
-        let subject = self.subject.below(Some(parent));
-        let send = |observation| self.observer.observe(subject.clone(), observation);
         for block in message["content"].as_array().into_iter().flatten() {
             let number = self.next_block;
             self.next_block = number.saturating_add(1);
             let text = |field: &str| block[field].as_str().unwrap_or_default().to_owned();
-            match block["type"].as_str() {
-                Some("text") => send(Observation::TextDelta { block: number, text: text("text") }),
-                Some("thinking") => {
-                    send(Observation::ReasoningDelta { block: number, text: text("thinking") });
-                }
+            let observation = match block["type"].as_str() {
+                Some("text") => Observation::TextDelta { block: number, text: text("text") },
+                Some("thinking") => Observation::ReasoningDelta { block: number, text: text("thinking") },
                 Some("tool_use") => {
-                    let call = CallId::new(text("id"));
-                    self.open_below.insert(text("id"), parent.to_owned());
-                    let (tool, runs_in) = shown_tool(&text("name"), tools);
-                    send(Observation::CallStarted { call: call.clone(), tool, runs_in });
-                    let input = block["input"].to_string();
-                    send(Observation::InputDelta { call: call.clone(), text: input });
-                    send(Observation::InputComplete { call });
+                    self.whole_call(
+                        &text("id"),
+                        Some(parent),
+                        shown_tool(&text("name"), tools),
+                        &block["input"],
+                    );
+                    continue;
                 }
-                Some(_) | None => {}
-            }
+                Some(_) | None => continue,
+            };
+            self.observer.observe(self.subject.below(Some(parent)), observation);
+        }
+    }
+
+    /// The program asks about a call. It asks about the calls of sub-agents before it sends their messages.
+    pub(super) fn permission_asked(&mut self, request: &PermissionRequest, tools: &AgentTools) {
+        if let Some(call) = &request.call {
+            let parent = request.sub_agent.as_ref().and_then(|agent| self.sub_agents.get(agent).cloned());
+            self.whole_call(call, parent.as_deref(), shown_tool(&request.tool, tools), &request.input);
+        }
+    }
+
+    /// Reports a call with its complete input, unless it was reported before.
+    fn whole_call(
+        &mut self,
+        id: &str,
+        parent: Option<&str>,
+        (tool, runs_in): (ToolName, RunsIn),
+        input: &Value,
+    ) {
+        if self.open_calls.contains_key(id) {
+            return;
+        }
+        self.open_calls.insert(id.to_owned(), parent.map(str::to_owned));
+        let subject = self.subject.below(parent);
+        let call = CallId::from(id);
+        for observation in [
+            Observation::CallStarted { call: call.clone(), tool, runs_in },
+            Observation::InputDelta { call: call.clone(), text: input.to_string() },
+            Observation::InputComplete { call },
+        ] {
+            self.observer.observe(subject.clone(), observation);
         }
     }
 
@@ -134,7 +175,7 @@ impl TurnWatch {
             if client_calls.iter().any(|client_call| client_call == call) {
                 continue;
             }
-            self.open_below.remove(call);
+            self.open_calls.remove(call);
             let is_error = block["is_error"].as_bool().unwrap_or_default();
             let outcome = if is_error { ToolOutcome::Error } else { ToolOutcome::Success };
             let result = Observation::result(CallId::from(call), outcome, result_text(&block["content"]));
@@ -143,17 +184,19 @@ impl TurnWatch {
     }
 
     /// A tool is running.
-    pub(super) fn progress(&self, progress: ToolProgress) {
-        let ToolProgress { call, parent, elapsed_ms, note } = progress;
-        let subject =
-            self.subject.below(parent.as_ref().or_else(|| self.open_below.get(&call)).map(String::as_str));
+    pub(super) fn progress(&mut self, progress: ToolProgress) {
+        let ToolProgress { call, parent, elapsed_ms, note, task } = progress;
+        if let Some(task) = task {
+            self.sub_agents.insert(task, call.clone());
+        }
+        let subject = self.subject.below(parent.as_deref().or_else(|| self.parent_of(&call)));
         let running = Observation::Running { call: CallId::new(call), elapsed_ms, note };
         self.observer.observe(subject, running);
     }
 
     /// A reporter of the moment in which a call is allowed to run.
     pub(super) fn when_allowed(&self, call: Option<&str>) -> impl FnOnce() + Send + 'static {
-        let parent = call.and_then(|call| self.open_below.get(call)).map(String::as_str);
+        let parent = call.and_then(|call| self.parent_of(call));
         let (observer, subject) = (Arc::clone(&self.observer), self.subject.below(parent));
         let call = call.map(CallId::from);
         move || {
@@ -161,6 +204,11 @@ impl TurnWatch {
                 observer.observe(subject, Observation::Running { call, elapsed_ms: None, note: None });
             }
         }
+    }
+
+    /// The call that started the sub-agent which made this call.
+    fn parent_of(&self, call: &str) -> Option<&str> {
+        self.open_calls.get(call)?.as_deref()
     }
 
     fn send(&self, observation: Observation) {
