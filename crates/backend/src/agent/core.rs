@@ -118,6 +118,7 @@ impl Core {
             },
             AgentLine::Withdrawn(id) => return vec![CoreEvent::ApprovalWithdrawn(id)],
             AgentLine::Assistant { message, parent: None } => {
+                self.watch.finished_block(&message);
                 if let Some(turn) = &mut self.turn {
                     let builtin_use = turn.steps.assistant(&message, &self.tools);
                     return turn.progress(builtin_use);
@@ -348,7 +349,10 @@ impl Core {
             ControlRequest::Permission(request) if request.is_harmless() => {
                 self.lines.push(write::allow(&id, &request.input, &[], request.call.as_deref()));
             }
-            ControlRequest::Permission(request) => return Some(CoreEvent::ApprovalNeeded { id, request }),
+            ControlRequest::Permission(request) => {
+                self.watch.permission_asked(&request, &self.tools);
+                return Some(CoreEvent::ApprovalNeeded { id, request });
+            }
             ControlRequest::Elicitation => {
                 self.lines.push(write::answer(&id, &json!({ "action": "decline" })));
             }

@@ -15,6 +15,8 @@ pub struct ToolProgress {
     pub elapsed_ms: Option<u64>,
     /// What a sub-agent or a background command is doing.
     pub note: Option<String>,
+    /// The program's id of the sub-agent or background command that the call started.
+    pub task: Option<String>,
 }
 
 impl ToolProgress {
@@ -29,7 +31,7 @@ impl ToolProgress {
 
     /// Reads such a line. `None` if it names no call.
     pub(super) fn read(line: &str) -> Option<Self> {
-        let ProgressIn { tool_use_id, parent_tool_use_id, elapsed_time_seconds, description, usage } =
+        let ProgressIn { tool_use_id, parent_tool_use_id, elapsed_time_seconds, description, usage, task_id } =
             serde_json::from_str(line).ok()?;
         let seconds = elapsed_time_seconds.or_else(|| Some(usage?.duration_ms? / 1000.0));
         let elapsed = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -38,6 +40,7 @@ impl ToolProgress {
             parent: parent_tool_use_id,
             elapsed_ms: elapsed.and_then(|elapsed| u64::try_from(elapsed.as_millis()).ok()),
             note: description,
+            task: task_id,
         })
     }
 }
@@ -49,6 +52,7 @@ struct ProgressIn {
     elapsed_time_seconds: Option<f64>,
     description: Option<String>,
     usage: Option<TaskUsageIn>,
+    task_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -68,7 +72,11 @@ mod tests {
     }
 
     fn progress(call: &str) -> ToolProgress {
-        ToolProgress { call: call.to_owned(), parent: None, elapsed_ms: None, note: None }
+        ToolProgress { call: call.to_owned(), parent: None, elapsed_ms: None, note: None, task: None }
+    }
+
+    fn task(note: &str) -> ToolProgress {
+        ToolProgress { note: Some(note.to_owned()), task: Some("t".to_owned()), ..progress("a") }
     }
 
     #[test]
@@ -79,11 +87,11 @@ mod tests {
         );
         check(
             r#"{"type":"system","subtype":"task_progress","task_id":"t","tool_use_id":"a","description":"Reading","usage":{"duration_ms":70}}"#,
-            &ToolProgress { elapsed_ms: Some(70), note: Some("Reading".to_owned()), ..progress("a") },
+            &ToolProgress { elapsed_ms: Some(70), ..task("Reading") },
         );
         check(
             r#"{"type":"system","subtype":"task_started","task_id":"t","tool_use_id":"a","description":"Look"}"#,
-            &ToolProgress { note: Some("Look".to_owned()), ..progress("a") },
+            &task("Look"),
         );
     }
 

@@ -64,3 +64,5 @@ mod rewording;
 mod sessions;
 #[cfg(test)]
 mod user_text;
+#[cfg(test)]
+mod watching;

@@ -50,6 +50,15 @@ impl ReplyWatcher {
         }
     }
 
+    /// The input of this call is complete although its block is still open. Nothing if that was reported before.
+    pub fn input_complete(&mut self, call: &str) -> Option<Observation> {
+        if !matches!(&self.open, Open::Call(open) if open.as_str() == call) {
+            return None;
+        }
+        self.open = Open::Nothing;
+        Some(Observation::InputComplete { call: call.into() })
+    }
+
     fn start(
         &mut self,
         start: &BlockStart,
@@ -152,6 +161,18 @@ mod tests {
             Observation::InputComplete { call: call.clone() },
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn an_input_is_completed_once() {
+        let mut watcher = ReplyWatcher::new();
+        let tool = |name: &ToolName| (name.clone(), RunsIn::Agent);
+        let start = BlockStart::ToolCall { id: "c".into(), name: "f".into(), kind: CallKind::Function };
+        assert!(watcher.event(&TurnEvent::BlockStarted(start), tool).is_some());
+        assert_eq!(watcher.input_complete("other"), None);
+        assert_eq!(watcher.input_complete("c"), Some(Observation::InputComplete { call: "c".into() }));
+        assert_eq!(watcher.input_complete("c"), None);
+        assert_eq!(watcher.event(&TurnEvent::BlockFinished(BlockEnd::default()), tool), None);
     }
 
     #[test]
