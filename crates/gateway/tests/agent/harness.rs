@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_backend::config::{AgentConfig, AgentName, BackendConfig, Builtins, ModelRoute, Via};
-use toolgate_gateway::approval::{ApprovalConfig, Rule, Rules};
+use toolgate_gateway::approval::{AfterTimeout, ApprovalConfig, Rule, Rules};
 use toolgate_gateway::config::GatewayConfig;
 use toolgate_testkit::{Received, Script, ScriptedUpstream};
 
@@ -68,8 +68,12 @@ impl Harness {
         Self::set(program, |config| {
             config.agent.builtins = Builtins::Only(tools.iter().map(|tool| (*tool).to_owned()).collect());
             let rules = rules.iter().map(|rule| Rule::parse(rule).expect("a rule")).collect();
-            config.config.approvals =
-                ApprovalConfig { timeout: Duration::from_millis(100), rules: Rules::new(rules) };
+            config.config.approvals = ApprovalConfig {
+                timeout: Some(Duration::from_millis(100)),
+                after_timeout: AfterTimeout::Continue,
+                rules: Rules::new(rules),
+                ..ApprovalConfig::default()
+            };
         })
         .await
     }
