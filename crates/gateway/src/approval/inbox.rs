@@ -198,8 +198,10 @@ impl Inbox {
         let resolution = resolution.await;
         drop(waiting);
         match resolution {
-            Ok(Resolution { outcome: Outcome::TimedOut, .. }) => Conclusion::Unanswered,
-            Ok(resolution) => Conclusion::Decided(message::decision(&resolution)),
+            Ok(Resolution { outcome: Outcome::Decided(decision), by, at: _ }) => {
+                Conclusion::Decided(message::decision(decision, &by))
+            }
+            Ok(Resolution { outcome: Outcome::TimedOut | Outcome::Withdrawn, .. }) => Conclusion::Unanswered,
             // The sender is dropped only with the inbox.
             Err(_) => Conclusion::Decided(Decision::deny(message::STOPPING)),
         }

@@ -24,20 +24,13 @@ pub(super) fn too_many(why: &str) -> String {
     )
 }
 
-/// What the agent is told about a question that did not time out.
-pub(super) fn decision(resolution: &Resolution) -> Decision {
-    match &resolution.outcome {
-        Outcome::Decided(by_rule) if resolution.by.starts_with(BY_RULE) => by_rule.clone(),
-        Outcome::Decided(Decision::Allow { input, updates }) => {
-            Decision::Allow { input: input.clone(), updates: for_the_agent(updates) }
-        }
-        Outcome::Decided(Decision::Deny { message, interrupt }) => {
-            Decision::Deny { message: denied(message), interrupt: *interrupt }
-        }
-        Outcome::Decided(Decision::Answer { text }) => Decision::Answer { text: answered(text) },
-        Outcome::TimedOut | Outcome::Withdrawn => {
-            Decision::deny("The question was withdrawn. This is not a refusal by the user.")
-        }
+/// What the agent is told about the answer to its question.
+pub(super) fn decision(decision: Decision, by: &str) -> Decision {
+    match decision {
+        by_rule if by.starts_with(BY_RULE) => by_rule,
+        Decision::Allow { input, updates } => Decision::Allow { input, updates: for_the_agent(&updates) },
+        Decision::Deny { message, interrupt } => Decision::Deny { message: denied(&message), interrupt },
+        Decision::Answer { text } => Decision::Answer { text: answered(&text) },
     }
 }
 

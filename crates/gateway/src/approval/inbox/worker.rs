@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_model::approval::{Outcome, QuestionId, Resolution};
+use toolgate_state::Resolved;
 
 use super::super::webhook::WebhookWorker;
 use super::waiting::Withdrawal;
@@ -75,9 +76,15 @@ impl Inbox {
         };
         for id in overdue {
             let resolution = Resolution { outcome: Outcome::TimedOut, by: BY_TIMEOUT.to_owned(), at };
-            if let Err(error) = self.resolve(&id, &resolution).await {
-                tracing::warn!(%error, question = %id, "the end of a question could not be stored; its agent is denied all the same");
-                self.deliver(&id, &resolution).await;
+            match self.resolve(&id, &resolution).await {
+                Ok(Resolved::Now) => {}
+                // Another gateway with the same store has ended it.
+                Ok(Resolved::Before(before)) => self.deliver(&id, &before).await,
+                Ok(Resolved::Unknown) => self.deliver(&id, &resolution).await,
+                Err(error) => {
+                    tracing::warn!(%error, question = %id, "the end of a question could not be stored");
+                    self.deliver(&id, &resolution).await;
+                }
             }
         }
     }
