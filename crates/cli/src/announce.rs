@@ -14,12 +14,14 @@ use crate::environment::Environment;
 pub(crate) fn write(
     loaded: &Loaded,
     address: SocketAddr,
+    console: &str,
     environment: &Environment,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "toolgate {} ready at http://{address}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "  config  {}", source(&loaded.source))?;
     writeln!(out, "  store   {}", store(&loaded.config.store))?;
+    writeln!(out, "  console {console}")?;
     for (index, route) in loaded.config.backend.models.iter().enumerate() {
         let label = if index == 0 { "models" } else { "" };
         writeln!(

@@ -44,6 +44,13 @@ pub(crate) enum Command {
     Check,
     /// Check this machine: config, port, store, hosts, keys and agents
     Doctor,
+    /// Print the console's address with a new token
+    Console,
+    /// Answer the agents' questions: interactively, or with one of these commands
+    Approvals {
+        #[command(subcommand)]
+        action: Option<ApprovalsAction>,
+    },
     /// Convert the config of another gateway
     Import {
         #[command(subcommand)]
@@ -90,6 +97,38 @@ pub(crate) enum ImportFrom {
     },
 }
 
+/// The answers to a question.
+#[derive(Subcommand)]
+pub(crate) enum ApprovalsAction {
+    /// List the questions that wait
+    List,
+    /// Show a question in full
+    Show {
+        /// Id of the question
+        id: String,
+    },
+    /// Let the tool run once
+    Allow {
+        /// Id of the question
+        id: String,
+    },
+    /// Refuse the tool
+    Deny {
+        /// Id of the question
+        id: String,
+        /// The reason, which the model sees
+        reason: Vec<String>,
+    },
+    /// Run nothing and give the model this text as the tool's result
+    Answer {
+        /// Id of the question
+        id: String,
+        /// The text
+        #[arg(required = true)]
+        text: Vec<String>,
+    },
+}
+
 /// The actions on keys.
 #[derive(Subcommand)]
 pub(crate) enum KeysAction {
@@ -117,6 +156,8 @@ Examples:
   toolgate --listen 127.0.0.1:0        listen on a free port and print it
   toolgate check --config gate.toml    check a config without starting
   toolgate doctor                      check this machine
+  toolgate approvals                   answer the agents' questions
+  toolgate console                     print the console's address with a new token
   toolgate keys new alice              create a key for a caller
   toolgate import toolify config.yaml  convert a config of Toolify
 

@@ -194,9 +194,9 @@ fn check_approvals(approvals: &ApprovalConfig, out: &mut dyn Write) -> io::Resul
     if approvals.rules.is_empty() {
         return Ok(());
     }
-    let (rules, timeout) = (approvals.rules.len(), approvals.timeout);
-    let finding =
-        format!("{rules} in [approvals]; other questions wait {timeout:?} for a person and are then denied");
+    let rules = approvals.rules.len();
+    let wait = approvals.timeout.map_or_else(|| "for ever".to_owned(), |timeout| format!("{timeout:?}"));
+    let finding = format!("{rules} in [approvals]; other questions wait {wait} for a person");
     line(out, Status::Ok, "rules", &finding)
 }
 

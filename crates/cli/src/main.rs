@@ -2,16 +2,20 @@
 //!
 //! ```text
 //!  args ─▶ config ─▶ assemble ─▶ serve (until a signal)
-//!     │       └─────▶ check, doctor
+//!     │       ├─────▶ check, doctor
+//!     │       └─────▶ console, approvals (talk to a running gateway)
 //!     └────────────▶ keys, import (without a config)
 //! ```
 
 mod announce;
+mod approvals;
 mod args;
 mod assemble;
 mod config;
+mod console;
 mod doctor;
 mod environment;
+mod gateway_client;
 mod housekeeping;
 mod import;
 mod keys;
@@ -22,7 +26,8 @@ mod profiles;
 mod sandbox_report;
 mod serve;
 mod signals;
-mod trigger_secret;
+mod store_secret;
+mod visible_text;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -65,6 +70,8 @@ fn run(command: Command, options: &Options) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::FAILURE);
             }
         }
+        Command::Approvals { action } => approvals::run(action, options, &environment, &mut out)?,
+        Command::Console => console::run(options, &environment, &mut out)?,
         Command::Import { from: ImportFrom::Toolify { file, output } } => {
             import::toolify(&file, output.as_deref(), &environment, &mut out)?;
         }

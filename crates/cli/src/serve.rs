@@ -10,11 +10,13 @@ use std::sync::atomic::AtomicU64;
 use anyhow::Context;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use toolgate_gateway::Running;
 
 use crate::announce;
 use crate::args::{LogFormat, Options};
 use crate::assemble::{Assembled, assemble};
 use crate::config::{self, Loaded};
+use crate::console::Console;
 use crate::environment::Environment;
 use crate::housekeeping;
 use crate::logging;
@@ -72,7 +74,7 @@ async fn serve(
     dropped_log_lines: Arc<AtomicU64>,
 ) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen().context("listening for signals")?;
-    let Assembled { gateway, store, usage, usage_worker } =
+    let Assembled { gateway, store, usage, usage_worker, console } =
         assemble(&loaded.config, workers(options), dropped_log_lines).await?;
     let mut background = JoinSet::new();
     background.spawn(async {
@@ -85,7 +87,8 @@ async fn serve(
     let running = gateway.start(&listener, shutdown.clone()).context("starting the gateway")?;
     // Each worker has its own handle; the port closes when the last worker stops.
     drop(listener);
-    print_ready(&loaded, running.address(), options.log, environment)?;
+    let console = Console::new(running.address(), console);
+    print_ready(&loaded, &running, &console, options.log, environment)?;
 
     let mut ended = pin!(running.wait());
     let early = tokio::select! {
@@ -117,14 +120,17 @@ fn workers(options: &Options) -> usize {
 
 fn print_ready(
     loaded: &Loaded,
-    address: SocketAddr,
+    running: &Running,
+    console: &Console,
     log: LogFormat,
     environment: &Environment,
 ) -> anyhow::Result<()> {
+    let address = running.address();
     match log {
         LogFormat::Text => {
             let mut out = io::stdout().lock();
-            announce::write(loaded, address, environment, &mut out)
+            let console = console.greeting(&loaded.config.store, &out)?;
+            announce::write(loaded, address, &console, environment, &mut out)
                 .and_then(|()| out.flush())
                 .context("writing to stdout")
         }

@@ -20,10 +20,12 @@ mod http;
 mod observed;
 mod server;
 mod service;
+mod signature;
 mod tasks;
 mod telemetry;
 mod turn;
 mod wire;
 
 pub use clock::{Clock, SystemClock};
+pub use console::{ConsoleKey, NoRandomness};
 pub use server::{Gateway, Parts, Running, ServeError};

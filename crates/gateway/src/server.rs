@@ -18,9 +18,10 @@ use toolgate_state::{Bus, Store, UsageLog};
 use crate::accept::{ACCEPT_QUEUE, ConnectionCounts, accept, work};
 use crate::agent_key::{AgentKeys, ListeningGateway};
 use crate::agent_records::StoredRecords;
-use crate::approval::Approvals;
+use crate::approval::{Approvals, Inbox, InboxWorker};
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
+use crate::console::ConsoleKey;
 use crate::http::Door;
 use crate::observed::BusObserver;
 use crate::service::{Shared, Worker};
@@ -30,6 +31,7 @@ use crate::telemetry::{LiveNumbers, Metrics, RoutineLosses};
 /// A gateway that is ready to serve.
 pub struct Gateway {
     shared: Arc<Shared>,
+    inbox_worker: InboxWorker,
     backends: BackendConfig,
     agents: Arc<Agents>,
     agent_keys: Arc<AgentKeys>,
@@ -51,6 +53,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Log lines dropped because the log could not keep up.
     pub dropped_log_lines: Arc<AtomicU64>,
+    /// Checks the tokens of the console.
+    pub console: ConsoleKey,
 }
 
 /// Why a gateway cannot serve.
@@ -78,9 +82,8 @@ pub enum ServeError {
 impl Gateway {
     /// Prepares to serve. Every back end is built once here, so that mistakes show before the first request.
     pub fn new(config: &GatewayConfig, backends: BackendConfig, parts: Parts) -> Result<Self, ServeError> {
-        let approvals = Approvals::new(config.approvals.clone());
-        Self::decided_by(config, backends, parts, |agent| {
-            Arc::new(approvals.in_folder(&agent.working_directory()))
+        Self::assemble(config, backends, parts, |inbox, agent| {
+            Arc::new(Approvals::new(inbox, &agent.working_directory()))
         })
     }
 
@@ -91,7 +94,20 @@ impl Gateway {
         parts: Parts,
         decider: impl Fn(&AgentConfig) -> Arc<dyn Decider>,
     ) -> Result<Self, ServeError> {
+        Self::assemble(config, backends, parts, |_, agent| decider(agent))
+    }
+
+    fn assemble(
+        config: &GatewayConfig,
+        backends: BackendConfig,
+        parts: Parts,
+        decider: impl Fn(&Arc<Inbox>, &AgentConfig) -> Arc<dyn Decider>,
+    ) -> Result<Self, ServeError> {
         let tls = Tls::load()?;
+        let (store, bus, clock) =
+            (Arc::clone(&parts.store), Arc::clone(&parts.bus), Arc::clone(&parts.clock));
+        let (inbox, inbox_worker) = Inbox::new(config.approvals.clone(), store, bus, clock, &tls);
+        let decider = |agent: &AgentConfig| decider(&inbox, agent);
         let records =
             Arc::new(StoredRecords { store: Arc::clone(&parts.store), clock: Arc::clone(&parts.clock) });
         let observer = Arc::new(BusObserver { bus: Arc::clone(&parts.bus), clock: Arc::clone(&parts.clock) });
@@ -118,9 +134,12 @@ impl Gateway {
             routine_losses: RoutineLosses::default(),
             clock: parts.clock,
             connections,
+            inbox,
+            console: parts.console,
         };
         Ok(Self {
             shared: Arc::new(shared),
+            inbox_worker,
             backends,
             agents: Arc::new(agents),
             agent_keys,
@@ -161,13 +180,20 @@ impl Gateway {
         }
         // Before the first request is accepted, which may need an agent.
         self.agents.open(Arc::new(ListeningGateway::new(address, self.agent_keys)));
-        let (runtime, listener) = (runtime().map_err(failed(0))?, listener.try_clone().map_err(failed(0))?);
+        let (accepting, listener) = (runtime().map_err(failed(0))?, listener.try_clone().map_err(failed(0))?);
         let (shared, stopping) = (Arc::clone(&self.shared), shutdown.clone());
         let acceptor = start_thread("toolgate-accept".to_owned(), move || {
-            runtime.block_on(accept(listener, queues, shared, stopping)).map_err(failed(0))
+            accepting.block_on(accept(listener, queues, shared, stopping)).map_err(failed(0))
         });
         workers.push(acceptor.map_err(failed(0))?);
-        Ok(Running { address, shutdown, workers, agents: self.agents })
+        let (runtime, inbox_stop) = (runtime().map_err(failed(0))?, CancellationToken::new());
+        let (inbox_worker, stop) = (self.inbox_worker, inbox_stop.clone());
+        let inbox = start_thread("toolgate-inbox".to_owned(), move || {
+            runtime.block_on(inbox_worker.run(stop));
+            Ok(())
+        });
+        let inbox = inbox.map_err(failed(0))?;
+        Ok(Running { address, shutdown, workers, agents: self.agents, inbox, inbox_stop })
     }
 }
 
@@ -190,6 +216,9 @@ pub struct Running {
     /// Each receives the outcome of one thread.
     workers: Vec<oneshot::Receiver<Result<(), ServeError>>>,
     agents: Arc<Agents>,
+    /// Receives the outcome of the inbox's thread.
+    inbox: oneshot::Receiver<Result<(), ServeError>>,
+    inbox_stop: CancellationToken,
 }
 
 impl Running {
@@ -207,11 +236,20 @@ impl Running {
     /// Returns when all workers have ended, or as soon as one of them has failed.
     pub async fn wait(self) -> Result<(), ServeError> {
         let mut workers: FuturesUnordered<_> = self.workers.into_iter().collect();
-        while let Some(end) = workers.next().await {
-            end.map_err(|_| ServeError::WorkerLost)??;
+        let mut inbox = self.inbox;
+        loop {
+            tokio::select! {
+                end = workers.next() => match end {
+                    Some(end) => end.map_err(|_| ServeError::WorkerLost)??,
+                    None => break,
+                },
+                _ = &mut inbox => return Err(ServeError::WorkerLost),
+            }
         }
         self.agents.stop().await;
-        Ok(())
+        // Only now has every agent withdrawn its questions.
+        self.inbox_stop.cancel();
+        inbox.await.map_err(|_| ServeError::WorkerLost)?
     }
 }
 
@@ -234,9 +272,11 @@ mod tests {
             .expect("no agents"),
         );
         let workers = vec![first, second];
-        let running = Running { address, shutdown: CancellationToken::new(), workers, agents };
+        let (inbox_thread, inbox) = oneshot::channel();
+        let (shutdown, inbox_stop) = (CancellationToken::new(), CancellationToken::new());
+        let running = Running { address, shutdown, workers, agents, inbox, inbox_stop };
         drop(lost);
         assert!(matches!(running.wait().await, Err(ServeError::WorkerLost)));
-        drop(going_on);
+        drop((going_on, inbox_thread));
     }
 }

@@ -6,8 +6,10 @@ use toolgate_backend::Router;
 use toolgate_state::{Bus, Store, UsageLog};
 
 use crate::accept::ConnectionCounts;
+use crate::approval::Inbox;
 use crate::clock::Clock;
 use crate::config::Limits;
+use crate::console::ConsoleKey;
 use crate::http::Door;
 use crate::tasks::Tasks;
 use crate::telemetry::{Metrics, RoutineLosses};
@@ -23,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) routine_losses: RoutineLosses,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) connections: Arc<ConnectionCounts>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) console: ConsoleKey,
 }
 
 /// One for each worker thread.

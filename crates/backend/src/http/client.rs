@@ -49,7 +49,8 @@ impl Tls {
         Self(builder.with_root_certificates(roots).with_no_client_auth())
     }
 
-    pub(super) fn config(&self) -> rustls::ClientConfig {
+    /// For connections that are not to a back end's host.
+    pub fn config(&self) -> rustls::ClientConfig {
         self.0.clone()
     }
 }

@@ -1,22 +1,56 @@
-//! `[approvals]`: rules for the tools that agents run, and how long a question waits for an answer.
+//! `[approvals]`: rules for the tools that agents run, how long a question waits for an answer, and who is told about it.
 
-use toolgate_gateway::approval::{ApprovalConfig, Rule, Rules};
+use std::time::Duration;
 
+use http::Uri;
+use toolgate_gateway::approval::{AfterTimeout, ApprovalConfig, Rule, Rules, WebhookConfig};
+
+use super::nearest::suggestion;
 use super::problem::ReadContext;
+use super::secret;
 use super::section::{ListForm, Section};
 
 /// Every rule is tried for every question, so their number is bounded.
 const MAX_RULES: usize = 1_000;
 
+/// The values of `on_timeout`.
+const AFTER_TIMEOUT: [(&str, AfterTimeout); 2] =
+    [("stop", AfterTimeout::EndTurn), ("continue", AfterTimeout::Continue)];
+
 /// Reads the section. A missing key keeps its default.
 pub(crate) fn read(root: &Section<'_>, context: &mut ReadContext<'_>) -> ApprovalConfig {
     let default = ApprovalConfig::default();
     let Some(section) = root.table("approvals", context) else { return default };
-    section.expect_keys(&["timeout", "rules"], context);
+    section.expect_keys(&["timeout", "on_timeout", "rules", "webhook"], context);
     ApprovalConfig {
-        timeout: section.duration("timeout", context).map_or(default.timeout, |timeout| timeout.value),
+        timeout: read_timeout(&section, default.timeout, context),
+        after_timeout: read_after_timeout(&section, context).unwrap_or(default.after_timeout),
         rules: read_rules(&section, context),
+        webhook: read_webhook(&section, context),
     }
+}
+
+/// A duration, or `never`.
+fn read_timeout(
+    section: &Section<'_>,
+    default: Option<Duration>,
+    context: &mut ReadContext<'_>,
+) -> Option<Duration> {
+    match section.text("timeout", "10m", context) {
+        Some(written) if written.value == "never" => None,
+        Some(_) => section.duration("timeout", context).map_or(default, |timeout| Some(timeout.value)),
+        None => default,
+    }
+}
+
+fn read_after_timeout(section: &Section<'_>, context: &mut ReadContext<'_>) -> Option<AfterTimeout> {
+    let written = section.text("on_timeout", "stop", context)?;
+    let known = AFTER_TIMEOUT.into_iter().find(|(name, _)| *name == written.value);
+    if known.is_none() {
+        let hint = suggestion(&written.value, AFTER_TIMEOUT.map(|(name, _)| name), "values");
+        context.error(written.position, format!("`on_timeout` is \"{}\"{hint}", written.value));
+    }
+    known.map(|(_, after)| after)
 }
 
 fn read_rules(section: &Section<'_>, context: &mut ReadContext<'_>) -> Rules {
@@ -35,4 +69,31 @@ fn read_rules(section: &Section<'_>, context: &mut ReadContext<'_>) -> Rules {
         }
     }
     Rules::new(rules)
+}
+
+fn read_webhook(section: &Section<'_>, context: &mut ReadContext<'_>) -> Option<WebhookConfig> {
+    let section = section.table("webhook", context)?;
+    section.expect_keys(&["url", "secret"], context);
+    for (key, line) in
+        [("url", "url = \"https://example.com/hook\""), ("secret", "secret = \"env:WEBHOOK_SECRET\"")]
+    {
+        if section.key_position(key).is_none() {
+            section.missing(line, context);
+        }
+    }
+    let url = section.text("url", "https://example.com/hook", context).and_then(|written| {
+        // The message does not contain the URL, which may include a secret.
+        let url = written.value.parse::<Uri>().ok().filter(is_web_address);
+        if url.is_none() {
+            context.error(written.position, "`url` must be an address that begins with http:// or https://");
+        }
+        url
+    });
+    let written = section.text("secret", "env:WEBHOOK_SECRET", context)?;
+    let secret = secret::fetch("secret", &written, context);
+    Some(WebhookConfig { url: url?, secret: secret? })
+}
+
+fn is_web_address(url: &Uri) -> bool {
+    matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some_and(|host| !host.is_empty())
 }

@@ -31,6 +31,24 @@ pub(crate) struct ConfigFile {
 
 /// Reads the text; `None` if it is not TOML.
 pub(crate) fn read(text: &str, context: &mut ReadContext<'_>) -> Option<ConfigFile> {
+    with_root(text, context, read_sections)
+}
+
+/// Reads only the address and the store; `None` if the text is not TOML.
+pub(crate) fn read_location(
+    text: &str,
+    context: &mut ReadContext<'_>,
+) -> Option<(Option<SocketAddr>, Option<StoreUrl>)> {
+    with_root(text, context, |root, context| {
+        (read_listen(root, context).map(|listen| listen.value), read_store(root, context))
+    })
+}
+
+fn with_root<T>(
+    text: &str,
+    context: &mut ReadContext<'_>,
+    read: impl FnOnce(&Section<'_>, &mut ReadContext<'_>) -> T,
+) -> Option<T> {
     let (table, syntax_errors) = DeTable::parse_recoverable(text);
     let mut last_line = 0;
     for error in &syntax_errors {
@@ -44,7 +62,7 @@ pub(crate) fn read(text: &str, context: &mut ReadContext<'_>) -> Option<ConfigFi
     if !syntax_errors.is_empty() {
         return None;
     }
-    Some(read_sections(&Section::root(&table, context), context))
+    Some(read(&Section::root(&table, context), context))
 }
 
 fn syntax_message(text: &str, error: &toml::de::Error) -> String {

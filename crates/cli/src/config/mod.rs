@@ -124,6 +124,35 @@ pub(crate) fn load(
     Ok(loaded)
 }
 
+/// Where a gateway listens and what its store is.
+pub(crate) struct Location {
+    pub(crate) listen: SocketAddr,
+    pub(crate) store: StoreUrl,
+}
+
+/// Finds the gateway that this config starts. Nothing else of the config is checked, so that the variables with its keys
+/// need not be set.
+pub(crate) fn locate(
+    named: Option<&Path>,
+    listen: Option<SocketAddr>,
+    environment: &Environment,
+) -> Result<Location, ConfigErrors> {
+    let (path, text) = match find(named, environment) {
+        ConfigSource::File(path) => {
+            let text = read_file(&path)?;
+            (path, text)
+        }
+        ConfigSource::BuiltIn => (PathBuf::from("environment"), String::new()),
+    };
+    let mut context = ReadContext::new(&path, &text, environment);
+    let location = file::read_location(&text, &mut context);
+    let location = location.and_then(|(written, store)| {
+        let store = store.or_else(|| resolve::default_store(&mut context))?;
+        Some(Location { listen: listen.or(written).unwrap_or(listen::DEFAULT_LISTEN), store })
+    });
+    location.filter(|_| !context.has_errors()).ok_or_else(|| ConfigErrors(context.into_problems()))
+}
+
 /// Finds the config.
 pub(crate) fn find(named: Option<&Path>, environment: &Environment) -> ConfigSource {
     if let Some(path) = named {
@@ -138,12 +167,15 @@ pub(crate) fn find(named: Option<&Path>, environment: &Environment) -> ConfigSou
 }
 
 fn from_file(path: &Path, environment: &Environment) -> Result<Loaded, ConfigErrors> {
-    let text = std::fs::read_to_string(path).map_err(|cause| {
+    from_text(path, &read_file(path)?, environment)
+}
+
+fn read_file(path: &Path) -> Result<String, ConfigErrors> {
+    std::fs::read_to_string(path).map_err(|cause| {
         let message =
             format!("cannot read the config ({cause}): check the path in --config and its permissions");
         ConfigErrors(vec![Problem::without_position(path, Severity::Error, message)])
-    })?;
-    from_text(path, &text, environment)
+    })
 }
 
 /// Reads a text as if it were in this file.

@@ -2,6 +2,7 @@
 
 use toolgate_backend::ModelPattern;
 use toolgate_backend::config::{AgentName, BackendConfig, ModelRoute, Target, UpstreamName, Via};
+use toolgate_state::StoreUrl;
 
 use super::file::ConfigFile;
 use super::listen::{DEFAULT_LISTEN, error_without_keys};
@@ -31,13 +32,7 @@ pub(crate) fn resolve(file: ConfigFile, context: &mut ReadContext<'_>) -> Option
             ..BackendConfig::default()
         }
     };
-    let store = file.store.or_else(|| {
-        let store = discover::default_store(context.environment());
-        if let Err(why) = &store {
-            context.error_in_file(why.clone());
-        }
-        store.ok()
-    })?;
+    let store = file.store.or_else(|| default_store(context))?;
     Some(Config {
         listen: file.listen.map_or(DEFAULT_LISTEN, |listen| listen.value),
         store,
@@ -48,6 +43,15 @@ pub(crate) fn resolve(file: ConfigFile, context: &mut ReadContext<'_>) -> Option
         record: file.record,
         limits: file.limits,
     })
+}
+
+/// The store without `store` in the config; `None` after reporting a problem.
+pub(crate) fn default_store(context: &mut ReadContext<'_>) -> Option<StoreUrl> {
+    let store = discover::default_store(context.environment());
+    if let Err(why) = &store {
+        context.error_in_file(why.clone());
+    }
+    store.ok()
 }
 
 fn route(

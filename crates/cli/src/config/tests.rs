@@ -301,11 +301,11 @@ rules = ["allow Bash(git status:*)", "deny Read(**/.env)", "ask *"]
 "#;
     let Ok(Loaded { config, warnings, .. }) = load_text(text) else { panic!("the config has errors") };
     assert!(warnings.is_empty(), "{warnings:?}");
-    assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Duration::from_mins(2), 3));
+    assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Some(Duration::from_mins(2)), 3));
     let Ok(Loaded { config, .. }) = load_text("store = \"memory\"\n") else {
         panic!("the config has errors")
     };
-    assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Duration::from_mins(10), 0));
+    assert_eq!((config.approvals.timeout, config.approvals.rules.len()), (Some(Duration::from_mins(10)), 0));
 }
 
 #[test]

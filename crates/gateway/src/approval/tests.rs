@@ -1,7 +1,7 @@
-//! The errors of invalid rules, and how a request gets its decision.
+//! Rules as text: errors, origins and words.
 
 use serde_json::json;
-use toolgate_model::approval::{PermissionUpdate, RuleBehavior, UpdateDestination};
+use toolgate_model::approval::RuleBehavior;
 
 use super::*;
 
@@ -117,7 +117,7 @@ fn rules_can_be_added_and_removed_by_their_origin() {
     let origin = RuleOrigin::Stored { id: "r1".to_owned() };
     rules.add(Rule::parse("allow Bash(ls:*)").unwrap().with_origin(origin.clone()));
     let input = json!({ "command": "ls" });
-    let workdir = Workdir::new(Path::new("/"));
+    let workdir = Workdir::new(std::path::Path::new("/"));
     let decided = |rules: &Rules| match rules.judge("Bash", &input, &workdir) {
         Ruling::Decided(rule) => rule.origin().clone(),
         other @ (Ruling::Uncertain(_) | Ruling::NotCovered) => panic!("{other:?}"),
@@ -126,89 +126,4 @@ fn rules_can_be_added_and_removed_by_their_origin() {
     rules.retain(|rule| *rule.origin() != origin);
     assert_eq!(decided(&rules), RuleOrigin::Config);
     assert_eq!(rules.iter().count(), 1);
-}
-
-fn approvals(rules: &[&str]) -> Approvals {
-    let rules = Rules::new(rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect());
-    Approvals::new(ApprovalConfig { timeout: Duration::from_mins(10), rules })
-}
-
-fn request(tool: &str, input: serde_json::Value) -> ToolUse {
-    let accept_edits =
-        PermissionUpdate::SetMode { mode: "acceptEdits".to_owned(), destination: UpdateDestination::Session };
-    ToolUse {
-        session: "s".to_owned(),
-        tool: tool.to_owned(),
-        input,
-        suggestions: vec![accept_edits],
-        ..ToolUse::default()
-    }
-}
-
-fn message(decision: Decision) -> String {
-    let Decision::Deny { message, interrupt: false } = decision else { panic!("{decision:?}") };
-    message
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_rule_decides_at_once_and_echoes_no_suggestion() {
-    let approvals = approvals(&["allow Bash(ls:*)", "deny Bash(rm:*)"]);
-    let began = tokio::time::Instant::now();
-    let allowed = approvals.decide(request("Bash", json!({ "command": "ls -l" }))).await;
-    assert_eq!(allowed, Decision::ALLOW);
-    let denied = approvals.decide(request("Bash", json!({ "command": "ls; rm x" }))).await;
-    assert_eq!(
-        message(denied),
-        "Permission denied by the operator's rule `deny Bash(rm:*)`. Do not retry it in another form."
-    );
-    assert_eq!(began.elapsed(), Duration::ZERO);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_unanswered_request_is_denied_after_the_timeout() {
-    // C4
-    let approvals = approvals(&["ask WebFetch", "deny Bash(rm:*)", "allow Bash"]);
-    for (request, why) in [
-        (request("WebFetch", json!({})), "the operator's rule `ask WebFetch` requires a person's approval"),
-        (request("Task", json!({})), "no rule of the operator covers this use of Task"),
-        (
-            request("Bash", json!({ "command": "$X" })),
-            "the operator's rule `deny Bash(rm:*)` may forbid it, which cannot be determined before it runs",
-        ),
-    ] {
-        let began = tokio::time::Instant::now();
-        let text = message(approvals.decide(request).await);
-        assert!(
-            text.starts_with(&format!("Permission denied: {why}, and nobody answered within 600s.")),
-            "{text}"
-        );
-        assert_eq!(began.elapsed(), Duration::from_mins(10));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn excess_requests_are_denied_at_once_and_a_withdrawn_one_makes_room() {
-    let approvals = approvals(&[]);
-    let ask = || approvals.decide(request("Task", json!({})));
-    let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| ask()).collect();
-    for request in &mut waiting {
-        assert!(futures_util::poll!(request).is_pending());
-    }
-    let began = tokio::time::Instant::now();
-    assert!(message(ask().await).contains("1000 other requests are already waiting"));
-    assert_eq!(began.elapsed(), Duration::ZERO);
-    waiting.pop();
-    assert!(futures_util::poll!(ask()).is_pending());
-}
-
-#[test]
-fn relative_paths_start_at_the_agents_working_directory() {
-    let approvals = approvals(&["allow Edit(src/**)"]);
-    let input = json!({ "file_path": "/a/src/x" });
-    let ruling = |approvals: &Approvals| {
-        matches!(approvals.config.rules.judge("Write", &input, &approvals.workdir), Ruling::Decided(_))
-    };
-    assert!(ruling(&approvals.in_folder(Path::new("/a"))));
-    assert!(!ruling(&approvals.in_folder(Path::new("/b"))));
-    assert!(!ruling(&approvals));
 }

@@ -1,11 +1,16 @@
 //! Routes, and the checks before them: who may call, and how errors are written.
 
 mod api;
+mod approvals;
 mod caller;
+mod console;
 mod door;
 mod error;
+mod hooks;
 mod intake;
 mod models;
+mod query;
+mod rules;
 mod stored;
 
 use std::sync::Arc;
@@ -21,7 +26,6 @@ use hyper::body::Incoming;
 use toolgate_model::{ErrorKind, TurnError};
 use tower::ServiceExt;
 
-use crate::console;
 use crate::service::Worker;
 use crate::turn::{self, OpenTurn, TurnHead};
 use crate::wire::Unflushed;
@@ -75,8 +79,8 @@ pub(crate) fn routes(worker: Arc<Worker>) -> Router {
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
-        .route("/console/api/events", get(console::events))
-        .route("/console/api/snapshot", get(console::snapshot))
+        .merge(console::routes(&worker))
+        .route("/hooks/permission-request", post(hooks::permission_request))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .with_state(worker)

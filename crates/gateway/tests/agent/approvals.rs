@@ -19,7 +19,7 @@ async fn asking(program: &Path, tools: &[&str], hold: Duration) -> (Harness, App
     let harness = Harness::set(program, |config| {
         config.agent.builtins = Builtins::Only(tools.iter().map(|tool| (*tool).to_owned()).collect());
         (config.agent.pool.hold, config.agent.pool.warm) = (hold, 0);
-        config.config.approvals.timeout = GONE;
+        config.config.approvals.timeout = Some(GONE);
         config.surroundings.decider = Some(decider);
     })
     .await;

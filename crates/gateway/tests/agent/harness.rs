@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolgate_backend::config::{AgentConfig, AgentName, BackendConfig, Builtins, ModelRoute, Via};
-use toolgate_gateway::approval::{ApprovalConfig, Rule, Rules};
+use toolgate_gateway::approval::{AfterTimeout, ApprovalConfig, Rule, Rules};
 use toolgate_gateway::config::GatewayConfig;
 use toolgate_testkit::{Received, Script, ScriptedUpstream};
 
@@ -220,7 +220,12 @@ fn processes(agent: &AgentConfig) -> Vec<u32> {
 /// These rules; what they do not decide is denied at once.
 fn approvals(rules: &[&str]) -> ApprovalConfig {
     let rules = rules.iter().map(|rule| Rule::parse(rule).expect("a rule")).collect();
-    ApprovalConfig { timeout: Duration::from_millis(100), rules: Rules::new(rules) }
+    ApprovalConfig {
+        timeout: Some(Duration::from_millis(100)),
+        after_timeout: AfterTimeout::Continue,
+        rules: Rules::new(rules),
+        ..ApprovalConfig::default()
+    }
 }
 
 fn start(config: &HarnessConfig) -> Gate {

@@ -18,7 +18,7 @@ use toolgate_backend::config::{
 };
 use toolgate_backend::{Decider, ModelPattern};
 use toolgate_gateway::config::GatewayConfig;
-use toolgate_gateway::{Clock, Gateway, Parts, Running, SystemClock};
+use toolgate_gateway::{Clock, ConsoleKey, Gateway, Parts, Running, SystemClock};
 use toolgate_state::{Bus, MemoryStore, Store, UsageLog};
 use toolgate_testkit::ScriptedUpstream;
 
@@ -92,6 +92,11 @@ impl Default for Surroundings {
     }
 }
 
+/// The key of every gateway under test, also after a restart.
+pub(crate) fn console_key() -> ConsoleKey {
+    ConsoleKey::derive(&[9; 32])
+}
+
 impl Gate {
     pub(crate) fn start(config: &GatewayConfig, backends: BackendConfig) -> Self {
         Self::start_in(config, backends, Surroundings::default())
@@ -117,6 +122,7 @@ impl Gate {
             bus: Arc::clone(&bus),
             clock,
             dropped_log_lines: Arc::default(),
+            console: console_key(),
         };
         let gateway = match decider {
             None => Gateway::new(config, backends, parts),

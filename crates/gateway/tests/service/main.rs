@@ -1,6 +1,8 @@
 //! The service over real HTTP: a gateway in this process between a client and a scripted host.
 
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod callers;

@@ -70,6 +70,11 @@ impl Workdir {
         }
     }
 
+    /// The next command may start anywhere.
+    pub(in super::super) fn lose(&mut self) {
+        self.is_lost = true;
+    }
+
     /// Follows a `cd`. The old directory stays possible, because a `cd` may fail or run in a subshell.
     pub(super) fn after_command(&mut self, words: &[Word]) {
         let Some(program) = words.first() else { return };

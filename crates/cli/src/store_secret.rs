@@ -1,12 +1,11 @@
-//! The secret behind the trigger lines of prompted tool calls. It is stored beside the database, so that conversations
-//! keep their trigger across restarts.
+//! The secret of a store: a file beside the database. From it come the trigger lines of prompted tool calls and the
+//! console's tokens, so that both survive a restart.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use toolgate_backend::config::TriggerSecret;
 use toolgate_state::StoreUrl;
 
 /// The file in the folder of the database.
@@ -14,22 +13,24 @@ const FILE_NAME: &str = "secret";
 
 const SECRET_BYTES: usize = 32;
 
+/// The secret of a store.
+pub(crate) type StoreSecret = [u8; SECRET_BYTES];
+
 /// Reads the secret of this store, or creates it. A store in memory gets a new one at each start.
-pub(crate) fn load(store: &StoreUrl) -> anyhow::Result<TriggerSecret> {
-    let bytes = match store {
-        StoreUrl::Memory | StoreUrl::SqliteMemory => random_bytes()?,
-        StoreUrl::SqliteFile(database) => read_or_create(&database.with_file_name(FILE_NAME))?,
-    };
-    Ok(TriggerSecret::new(bytes))
+pub(crate) fn load(store: &StoreUrl) -> anyhow::Result<StoreSecret> {
+    match store {
+        StoreUrl::Memory | StoreUrl::SqliteMemory => random_bytes(),
+        StoreUrl::SqliteFile(database) => read_or_create(&database.with_file_name(FILE_NAME)),
+    }
 }
 
-fn random_bytes() -> anyhow::Result<[u8; SECRET_BYTES]> {
+fn random_bytes() -> anyhow::Result<StoreSecret> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).context("creating a secret: the system's random number generator failed")?;
     Ok(bytes)
 }
 
-fn read_or_create(path: &Path) -> anyhow::Result<[u8; SECRET_BYTES]> {
+fn read_or_create(path: &Path) -> anyhow::Result<StoreSecret> {
     let shown = path.display();
     let bytes = random_bytes()?;
     match write_new(path, &bytes) {
@@ -42,7 +43,7 @@ fn read_or_create(path: &Path) -> anyhow::Result<[u8; SECRET_BYTES]> {
     }
     let stored = std::fs::read(path)
         .with_context(|| format!("cannot read the secret {shown}: check its permissions, or delete it"))?;
-    <[u8; SECRET_BYTES]>::try_from(stored).map_err(|stored| {
+    StoreSecret::try_from(stored).map_err(|stored| {
         let found = stored.len();
         anyhow::anyhow!(
             "the secret {shown} has {found} bytes instead of {SECRET_BYTES}: delete it to create a new one"
@@ -72,7 +73,7 @@ mod tests {
         assert_ne!(created, [0; SECRET_BYTES]);
         assert_eq!(read_or_create(&path).unwrap(), created);
         let store = StoreUrl::SqliteFile(folder.path().join("toolgate.db"));
-        assert!(load(&store).is_ok());
+        assert_eq!(load(&store).unwrap(), created);
         assert_eq!(std::fs::read(&path).unwrap(), created, "the store's secret is the file beside it");
     }
 
