@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::{self, Peer};
+use crate::http::{self, Entrance, Peer};
 use crate::service::{Shared, Worker};
 use crate::wire;
 
@@ -87,9 +87,10 @@ pub(crate) struct Accepted {
 /// Accepts connections until the gateway stops.
 pub(crate) async fn accept(
     listener: TcpListener,
-    workers: Vec<mpsc::Sender<Accepted>>,
-    shared: Arc<Shared>,
-    stopping: CancellationToken,
+    entrance: Entrance,
+    workers: &[mpsc::Sender<Accepted>],
+    shared: &Arc<Shared>,
+    stopping: &CancellationToken,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut worker = workers.len() - 1;
@@ -110,11 +111,12 @@ pub(crate) async fn accept(
         let counts = &shared.connections;
         worker = counts.least_busy(worker);
         if counts.open().sum::<usize>() >= counts.max {
-            refuse(&stream, &shared);
+            refuse(&stream, shared);
             continue;
         }
-        let counted = CountedConnection::new(&shared, worker);
-        let accepted = stream.into_std().map(|stream| Accepted { stream, peer: Peer(peer), counted });
+        let counted = CountedConnection::new(shared, worker);
+        let peer = Peer { address: peer, entrance };
+        let accepted = stream.into_std().map(|stream| Accepted { stream, peer, counted });
         // A full queue means that the worker is stuck: the connection is dropped rather than kept waiting.
         if accepted.map_or(true, |accepted| workers[worker].try_send(accepted).is_err()) {
             counts.refused.fetch_add(1, Ordering::Relaxed);

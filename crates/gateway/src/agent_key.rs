@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -85,14 +85,8 @@ pub(crate) struct ListeningGateway {
 }
 
 impl ListeningGateway {
-    pub(crate) fn new(mut address: SocketAddr, keys: Arc<AgentKeys>) -> Self {
-        if address.ip().is_unspecified() {
-            let loopback = match address.ip() {
-                IpAddr::V4(_) => IpAddr::from([127, 0, 0, 1]),
-                IpAddr::V6(_) => IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
-            };
-            address.set_ip(loopback);
-        }
+    /// Agents reach it at this address.
+    pub(crate) fn new(address: SocketAddr, keys: Arc<AgentKeys>) -> Self {
         Self { address, keys }
     }
 }

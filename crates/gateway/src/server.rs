@@ -1,7 +1,7 @@
 //! Listening, serving on several threads, and ending well.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
@@ -22,7 +22,7 @@ use crate::approval::{Approvals, Inbox, InboxWorker};
 use crate::clock::Clock;
 use crate::config::GatewayConfig;
 use crate::console::ConsoleKey;
-use crate::http::Door;
+use crate::http::{Door, Entrance};
 use crate::observed::BusObserver;
 use crate::service::{Shared, Worker};
 use crate::tasks::Tasks;
@@ -178,12 +178,28 @@ impl Gateway {
                 .map_err(failed(number))?,
             );
         }
-        // Before the first request is accepted, which may need an agent.
-        self.agents.open(Arc::new(ListeningGateway::new(address, self.agent_keys)));
+        let for_agents = if self.backends.agents.is_empty() {
+            None
+        } else {
+            let listener = agents_listener().map_err(failed(0))?;
+            let address = listener.local_addr().map_err(failed(0))?;
+            // Before the first request is accepted, which may need an agent.
+            self.agents.open(Arc::new(ListeningGateway::new(address, self.agent_keys)));
+            Some(listener)
+        };
         let (accepting, listener) = (runtime().map_err(failed(0))?, listener.try_clone().map_err(failed(0))?);
         let (shared, stopping) = (Arc::clone(&self.shared), shutdown.clone());
         let acceptor = start_thread("toolgate-accept".to_owned(), move || {
-            accepting.block_on(accept(listener, queues, shared, stopping)).map_err(failed(0))
+            let accept = |listener, entrance| accept(listener, entrance, &queues, &shared, &stopping);
+            let clients = accept(listener, Entrance::Clients);
+            let agents = async {
+                match for_agents {
+                    Some(listener) => accept(listener, Entrance::Agents).await,
+                    None => Ok(()),
+                }
+            };
+            let outcome = accepting.block_on(async { tokio::try_join!(clients, agents) });
+            outcome.map(|((), ())| ()).map_err(failed(0))
         });
         workers.push(acceptor.map_err(failed(0))?);
         let (runtime, inbox_stop) = (runtime().map_err(failed(0))?, CancellationToken::new());
@@ -195,6 +211,13 @@ impl Gateway {
         let inbox = inbox.map_err(failed(0))?;
         Ok(Running { address, shutdown, workers, agents: self.agents, inbox, inbox_stop })
     }
+}
+
+/// The listener for the gateway's own agents, on a port that the system chooses.
+fn agents_listener() -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
 }
 
 /// Starts a thread whose outcome can be awaited.

@@ -175,7 +175,7 @@ impl Callers {
     }
 
     pub(super) fn find(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, TurnError> {
-        if let Some(agent) = keys_in(headers).find_map(|key| self.agents.find(key)) {
+        if let Ok(agent) = self.find_agent(headers) {
             return Ok(agent);
         }
         if self.known.is_empty() {
@@ -190,6 +190,12 @@ impl Callers {
         given
             .find_map(|key| self.owner(key))
             .ok_or_else(|| refusal("unknown key; check it, or ask the operator for a new one"))
+    }
+
+    /// The process of an agent.
+    pub(super) fn find_agent(&self, headers: &HeaderMap) -> Result<Caller, TurnError> {
+        let agent = keys_in(headers).find_map(|key| self.agents.find(key));
+        agent.ok_or_else(|| refusal("this port is for the processes of agents, which have keys of their own"))
     }
 
     fn without_keys(&self, peer: Peer) -> Result<Caller, TurnError> {
@@ -235,6 +241,7 @@ fn refusal(message: &str) -> TurnError {
 mod tests {
     use http::HeaderValue;
 
+    use super::super::door::Entrance;
     use super::*;
 
     fn callers() -> Callers {
@@ -255,7 +262,8 @@ mod tests {
             .iter()
             .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect();
-        let found = callers.find(&headers, Peer(peer.parse().expect("an address")));
+        let found = callers
+            .find(&headers, Peer { address: peer.parse().expect("an address"), entrance: Entrance::Clients });
         found.map(|caller| caller.scope().to_string()).map_err(|error| error.kind)
     }
 

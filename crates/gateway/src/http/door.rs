@@ -24,13 +24,27 @@ pub(crate) struct Door {
     callers: Callers,
 }
 
-/// The address of a client.
+/// A client, and the listener that accepted it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    pub(crate) entrance: Entrance,
+}
+
+/// The gateway's listeners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// The address in the configuration.
+    Clients,
+    /// The port for the gateway's own agents, the only one that their sandbox lets them reach. Here nothing works
+    /// without the key of a process: on a gateway without keys, an agent would otherwise be a local client that may use
+    /// every model.
+    Agents,
+}
 
 impl Peer {
     pub(super) fn is_this_machine(self) -> bool {
-        self.0.ip().to_canonical().is_loopback()
+        self.address.ip().to_canonical().is_loopback()
     }
 }
 
@@ -44,15 +58,12 @@ impl Door {
     pub(crate) fn admit<B>(&self, request: &Request<B>, peer: Peer) -> Result<Caller, TurnError> {
         self.check_host(request)?;
         check_origin(request)?;
-        if matches!(request.uri().path(), "/healthz" | "/readyz") {
-            // Probes need no key.
-            return Ok(Caller::anonymous());
-        }
-        if is_console(request.uri().path()) {
-            // It has tokens of its own.
-            return Ok(Caller::anonymous());
-        }
-        let caller = self.callers.find(request.headers(), peer)?;
+        let caller = match peer.entrance {
+            Entrance::Agents => self.callers.find_agent(request.headers())?,
+            // Probes need no key, and the console has tokens of its own.
+            Entrance::Clients if is_open_to_all(request.uri().path()) => return Ok(Caller::anonymous()),
+            Entrance::Clients => self.callers.find(request.headers(), peer)?,
+        };
         if caller.is_agent() && !AGENT_PATHS.contains(&request.uri().path()) {
             return Err(forbidden("the key of an agent opens only the Messages API".to_owned()));
         }
@@ -97,6 +108,10 @@ impl Door {
     fn is_our_address(&self, address: IpAddr) -> bool {
         address.is_loopback() || self.listen.ip() == address || self.listen.ip().is_unspecified()
     }
+}
+
+fn is_open_to_all(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz") || is_console(path)
 }
 
 /// The name and port that the request is addressed to.
@@ -158,7 +173,21 @@ mod tests {
             request = request.header(*name, *value);
         }
         let request = request.body(()).expect("a request");
-        door.admit(&request, Peer("127.0.0.1:5000".parse().expect("an address"))).is_ok()
+        door.admit(&request, peer(Entrance::Clients)).is_ok()
+    }
+
+    fn peer(entrance: Entrance) -> Peer {
+        Peer { address: "127.0.0.1:5000".parse().expect("an address"), entrance }
+    }
+
+    #[test]
+    fn the_agents_entrance_opens_nothing_without_the_key_of_a_process() {
+        let door = door("127.0.0.1:8787", &[]);
+        for path in ["/v1/messages", "/v1/models", "/healthz", "/console", "/console/api/approvals"] {
+            let request = Request::builder().uri(path).header("host", "127.0.0.1:9").body(());
+            let admitted = door.admit(&request.expect("a request"), peer(Entrance::Agents));
+            assert!(admitted.is_err(), "{path}");
+        }
     }
 
     #[test]

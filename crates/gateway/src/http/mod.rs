@@ -32,7 +32,7 @@ use crate::wire::Unflushed;
 
 pub(crate) use api::Api;
 pub(crate) use caller::Caller;
-pub(crate) use door::{Door, Peer};
+pub(crate) use door::{Door, Entrance, Peer};
 pub(crate) use error::{refuse, respond};
 pub(crate) use intake::{check_media_type, read_body};
 

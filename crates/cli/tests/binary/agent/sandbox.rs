@@ -145,7 +145,7 @@ fn probes(scene: &Scene, other_port: u16) -> BTreeMap<&'static str, String> {
     let (outside, home) = (scene.outside.path().display(), scene.home.path().display());
     let (gateway, port) = (scene.gateway.child.id(), scene.gateway.address.port());
     BTreeMap::from([
-        ("always-gateway", format!("exec 3<>/dev/tcp/127.0.0.1/{port}")),
+        ("always-gateway", "exec 3<>/dev/tcp/127.0.0.1/${ANTHROPIC_BASE_URL##*:}".to_owned()),
         ("always-git", "git init -q repo && cd repo && echo x > f && git add f && git status".to_owned()),
         ("always-home", "[ \"$(stat -c %a \"$HOME\")\" = 700 ] && touch \"$HOME/x\"".to_owned()),
         (
@@ -155,6 +155,7 @@ fn probes(scene: &Scene, other_port: u16) -> BTreeMap<&'static str, String> {
         ("always-perl", "perl -e 'print 1'".to_owned()),
         ("always-temp", "[ \"$(stat -c %a \"$TMPDIR\")\" = 700 ] && mktemp".to_owned()),
         ("always-work", "touch made && mkdir -p a/b && mv made a/b/".to_owned()),
+        ("clients-port", format!("exec 3<>/dev/tcp/127.0.0.1/{port}")),
         ("connect", format!("exec 3<>/dev/tcp/127.0.0.1/{other_port}")),
         ("environ", format!("cat /proc/{gateway}/environ")),
         ("operator-home", format!("cat {home}/secret")),
@@ -190,13 +191,14 @@ fn a_shell_reaches_exactly_what_is_opened_for_it() {
         check(&program, "sandbox = { read = [\"OUTSIDE\"] }", &["read"]);
         check(&program, "sandbox = { write = [\"OUTSIDE\"] }", &["read", "write"]);
         check(&program, "sandbox = { connect = [PORT] }", &["connect"]);
-        check(&program, "sandbox = { connect = \"any\" }", &["connect"]);
+        check(&program, "sandbox = { connect = \"any\" }", &["clients-port", "connect"]);
     }
 }
 
 #[test]
 fn a_shell_without_a_sandbox_reaches_everything() {
-    let all = ["connect", "environ", "operator-home", "read", "signal", "write", "write-temp"];
+    let all =
+        ["clients-port", "connect", "environ", "operator-home", "read", "signal", "write", "write-temp"];
     for program in programs() {
         check(&program, "sandbox = false", &all);
     }
