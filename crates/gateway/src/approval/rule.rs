@@ -13,6 +13,9 @@ use super::pattern::{CommandPattern, DomainPattern, PathPattern};
 const ACTIONS: [(&str, RuleAction); 3] =
     [("allow", RuleAction::Allow), ("ask", RuleAction::Ask), ("deny", RuleAction::Deny)];
 
+/// The tool that starts a sub-agent.
+const SUB_AGENT_TOOLS: [&str; 2] = ["Task", "Agent"];
+
 /// The effect of a rule, from weakest to strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RuleAction {
@@ -125,7 +128,8 @@ impl Rule {
             RuleAction::Deny => "Deny",
         };
         let tool = self.tool.as_str();
-        let argument = self.text.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')').trim());
+        let argument =
+            self.text.split_once('(').map_or("", |(_, rest)| rest.strip_suffix(')').unwrap_or(rest).trim());
         let what = match &self.argument {
             Argument::Any if self.is_fallback() => "everything that no other rule covers".to_owned(),
             Argument::Any => match tool.strip_prefix("mcp__") {
@@ -191,6 +195,8 @@ impl Rule {
                 Effect::Read | Effect::Edit | Effect::Fetch | Effect::Other => false,
             },
             name if name.starts_with("mcp__") => is_tool_of_server(name, tool),
+            // The same tool has both names in one version of the program.
+            name if SUB_AGENT_TOOLS.contains(&name) => SUB_AGENT_TOOLS.contains(&tool),
             name => glob(name, tool),
         }
     }

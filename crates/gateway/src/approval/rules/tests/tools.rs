@@ -1,5 +1,8 @@
 //! Rules on tools by their names and effects.
 
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
 use super::*;
 
 fn check_tools(texts: &[&str], cases: &[(&str, Value, &str)]) {
@@ -83,6 +86,7 @@ fn tools_are_matched_by_name_or_by_server() {
         ("mcp__any__echo", "allow"),
         ("mcp__any__echo2", "-"),
         ("Task", "ask"),
+        ("Agent", "ask"),
         ("TodoWrite", "allow"),
         ("task", "-"),
     ];
@@ -130,4 +134,29 @@ fn urls_are_compared_by_their_host() {
             ("Monitor", json!({ "ws": { "url": "https://good.com" } }), "allow"),
         ],
     );
+}
+
+#[test]
+fn no_input_is_too_much_for_the_rules() {
+    let project = Project::new();
+    let rules = project.rules(&[
+        "allow Bash(ls:*)",
+        "deny Read(**/.env)",
+        "ask Edit(src/*)",
+        "deny Bash(git push:*)",
+    ]);
+    let texts = prop_oneof![any::<String>(), "[-a-z./*?~:=@ '\"&|;é\\[]{0,60}"];
+    let uses = (prop::sample::select(&["Bash", "Read", "Write", "Grep", "Glob", "WebFetch", "X"][..]), texts);
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&uses, |(tool, text)| {
+        let mut workdir = project.workdir();
+        for key in ["command", "file_path", "path", "url"] {
+            let input = json!({ key: text, "pattern": text });
+            let ruling = say(&rules, tool, &input, &workdir);
+            prop_assert!(ruling != "allow" || text.contains("ls"), "{tool} {input}");
+            workdir.after(tool, &input);
+        }
+        Ok(())
+    });
+    outcome.unwrap();
 }
