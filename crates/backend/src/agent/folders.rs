@@ -169,6 +169,7 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
 /// function can go.
 #[cfg(target_os = "linux")]
 fn delete_folder(top: &Path) -> io::Result<()> {
+    make_accessible(top)?;
     let mut pending = vec![top.to_owned()];
     let mut moved: u64 = 0;
     while let Some(folder) = pending.pop() {

@@ -108,6 +108,7 @@ fn read_port(item: &DeValue<'_>) -> Option<u16> {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them when it records a message")]
 mod tests {
     use expect_test::{Expect, expect};
 
