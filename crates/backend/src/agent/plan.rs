@@ -20,7 +20,7 @@ use super::joined_reply::{JoinedReply, Prose};
 use super::launch::{Launch, Thinking};
 use super::opening::{OpeningFingerprint, describe};
 use super::sandbox;
-use super::transcript::{LastTurn, SessionTranscript};
+use super::transcript::{SessionTranscript, TurnKeys};
 use super::turn_steps;
 use crate::turn::{RequestIdentity, Turn};
 
@@ -141,7 +141,7 @@ impl TurnPlan {
     /// The transcript of this session, this request included. `sent` identifies the request as the client sent it.
     pub(super) fn transcript(&self, session: String, sent: PrefixHash) -> SessionTranscript {
         let (scope, system) = (self.scope_without_session.clone(), self.system.clone());
-        let last = LastTurn { sent, request: self.key };
+        let last = TurnKeys { sent, request: self.key };
         SessionTranscript { scope, session, system, messages: self.messages.clone(), last }
     }
 

@@ -28,12 +28,12 @@ pub(super) struct SessionContext {
     /// The turn with the earlier messages; `None` if they change nothing.
     pub(super) whole: Option<Translated<Turn>>,
     /// The last turn of the session.
-    last: Option<LastTurn>,
+    last: Option<TurnKeys>,
 }
 
-/// Identifies the last turn of a session.
+/// Identifies a turn of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LastTurn {
+pub(super) struct TurnKeys {
     /// The request as the client sent it.
     pub(super) sent: PrefixHash,
     /// The request with the earlier messages.
@@ -90,7 +90,7 @@ pub(super) struct SessionTranscript {
     /// As Messages API JSON.
     pub(super) messages: Vec<Value>,
     /// The turn that the last message begins.
-    pub(super) last: LastTurn,
+    pub(super) last: TurnKeys,
 }
 
 /// What is stored under a key. The serialised names are part of the store's format.
@@ -103,7 +103,7 @@ enum StoredTranscript {
         system: Value,
         #[serde(rename = "said")]
         messages: Vec<Value>,
-        /// The hashes of [`LastTurn`].
+        /// The hashes of [`TurnKeys`].
         #[serde(default)]
         last: Option<(String, String)>,
     },
@@ -172,7 +172,7 @@ async fn load(
     match entry {
         Some(StoredTranscript::Messages { system, messages, last }) => {
             let last = last.and_then(|(sent, request)| {
-                Some(LastTurn {
+                Some(TurnKeys {
                     sent: PrefixHash::from_hex(&sent)?,
                     request: PrefixHash::from_hex(&request)?,
                 })
@@ -195,7 +195,7 @@ async fn find(pool: &ProcessPool, turn: &Turn, key: PrefixHash) -> Option<Stored
 /// The earlier turns of a session.
 struct EarlierTurns {
     request: TurnRequest,
-    last: Option<LastTurn>,
+    last: Option<TurnKeys>,
 }
 
 fn read(system: &Value, messages: &[Value]) -> Result<TurnRequest, TurnError> {
