@@ -180,6 +180,11 @@ impl SessionSlot {
         Self(Some(Arc::new(Slot { named: named.map(Box::from), actual: OnceLock::new() })))
     }
 
+    /// True if the back end keeps sessions.
+    pub fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The session the client named.
     pub fn named(&self) -> Option<&str> {
         self.0.as_ref()?.named.as_deref()

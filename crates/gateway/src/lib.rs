@@ -20,6 +20,7 @@ mod http;
 mod observed;
 mod server;
 mod service;
+mod session_log;
 mod signature;
 mod tasks;
 mod telemetry;

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 
 use futures_util::StreamExt;
+use futures_util::future::join;
 use futures_util::stream::FuturesUnordered;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
@@ -25,6 +26,7 @@ use crate::console::ConsoleKey;
 use crate::http::{Door, Entrance};
 use crate::observed::BusObserver;
 use crate::service::{Shared, Worker};
+use crate::session_log::{SessionLog, SessionLogWorker};
 use crate::tasks::Tasks;
 use crate::telemetry::{LiveNumbers, Metrics, RoutineLosses};
 
@@ -32,6 +34,7 @@ use crate::telemetry::{LiveNumbers, Metrics, RoutineLosses};
 pub struct Gateway {
     shared: Arc<Shared>,
     inbox_worker: InboxWorker,
+    session_log_worker: SessionLogWorker,
     backends: BackendConfig,
     agents: Arc<Agents>,
     agent_keys: Arc<AgentKeys>,
@@ -124,12 +127,15 @@ impl Gateway {
             dropped_log_lines: parts.dropped_log_lines,
             upstreams: upstream_stats.clone(),
         };
+        let (session_log, session_log_worker) =
+            SessionLog::new(config.record.sessions, Arc::clone(&parts.store));
         let shared = Shared {
             door: Door::new(config, Arc::clone(&agent_keys)),
             limits: config.limits,
             store: parts.store,
             usage: parts.usage,
             bus: parts.bus,
+            session_log,
             metrics: Metrics::new(live),
             routine_losses: RoutineLosses::default(),
             clock: parts.clock,
@@ -140,6 +146,7 @@ impl Gateway {
         Ok(Self {
             shared: Arc::new(shared),
             inbox_worker,
+            session_log_worker,
             backends,
             agents: Arc::new(agents),
             agent_keys,
@@ -203,9 +210,10 @@ impl Gateway {
         });
         workers.push(acceptor.map_err(failed(0))?);
         let (runtime, inbox_stop) = (runtime().map_err(failed(0))?, CancellationToken::new());
-        let (inbox_worker, stop) = (self.inbox_worker, inbox_stop.clone());
+        let (inbox_worker, session_log, stop) =
+            (self.inbox_worker, self.session_log_worker, inbox_stop.clone());
         let inbox = start_thread("toolgate-inbox".to_owned(), move || {
-            runtime.block_on(inbox_worker.run(stop));
+            runtime.block_on(async { join(inbox_worker.run(stop.clone()), session_log.run(stop)).await });
             Ok(())
         });
         let inbox = inbox.map_err(failed(0))?;
@@ -239,7 +247,7 @@ pub struct Running {
     /// Each receives the outcome of one thread.
     workers: Vec<oneshot::Receiver<Result<(), ServeError>>>,
     agents: Arc<Agents>,
-    /// Receives the outcome of the inbox's thread.
+    /// Receives the outcome of the thread of the inbox and the session log.
     inbox: oneshot::Receiver<Result<(), ServeError>>,
     inbox_stop: CancellationToken,
 }

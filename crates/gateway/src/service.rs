@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::config::Limits;
 use crate::console::ConsoleKey;
 use crate::http::Door;
+use crate::session_log::SessionLog;
 use crate::tasks::Tasks;
 use crate::telemetry::{Metrics, RoutineLosses};
 
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) usage: UsageLog,
     pub(crate) bus: Arc<Bus>,
+    pub(crate) session_log: SessionLog,
     pub(crate) metrics: Metrics,
     pub(crate) routine_losses: RoutineLosses,
     pub(crate) clock: Arc<dyn Clock>,

@@ -43,7 +43,7 @@ pub use response::{
 pub use rule::{MAX_STORED_RULES, RuleScope, RuleStore, StoredRule};
 pub use session::{
     Callers, CursorError, MAX_PAGE_ROWS, MAX_SESSION_ID_BYTES, SessionChange, SessionCursor, SessionId,
-    SessionIdError, SessionPage, SessionRecord, SessionState, SessionStore, TurnCursor, TurnPage,
+    SessionIdError, SessionPage, SessionRecord, SessionStore, TurnCursor, TurnPage,
 };
 pub use sqlite::SqliteStore;
 pub use store::{Store, open};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use thiserror::Error;
+use toolgate_model::observed::SessionState;
 
 use crate::{AgentTurnRecord, CallerScope, Deletion, Label, StoreError, UnixMillis};
 
@@ -92,19 +93,6 @@ pub struct SessionRecord {
     pub created: UnixMillis,
     /// When it last changed.
     pub updated: UnixMillis,
-}
-
-/// What a session is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionState {
-    /// Its last turn is over.
-    Idle,
-    /// A turn is running.
-    Running,
-    /// A turn waits for the client's results or for an approval.
-    Waiting,
-    /// Its last turn failed.
-    Failed,
 }
 
 /// A change of a session. `None` leaves a field as it is.
@@ -199,23 +187,30 @@ pub(crate) fn new_session(scope: &CallerScope, id: &SessionId, at: UnixMillis) -
     }
 }
 
-impl SessionState {
-    /// The state as it is stored.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::Failed => "failed",
-        }
-    }
+const STATES: [SessionState; 6] = [
+    SessionState::Starting,
+    SessionState::Running,
+    SessionState::Waiting,
+    SessionState::Idle,
+    SessionState::Failed,
+    SessionState::Interrupted,
+];
 
-    /// The state with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Idle, Self::Running, Self::Waiting, Self::Failed]
-            .into_iter()
-            .find(|state| state.as_str() == name)
+/// The state as it is stored.
+pub(crate) fn state_name(state: SessionState) -> &'static str {
+    match state {
+        SessionState::Starting => "starting",
+        SessionState::Running => "running",
+        SessionState::Waiting => "waiting",
+        SessionState::Idle => "idle",
+        SessionState::Failed => "failed",
+        SessionState::Interrupted => "interrupted",
     }
+}
+
+/// The state with this name.
+pub(crate) fn state_named(name: &str) -> Option<SessionState> {
+    STATES.into_iter().find(|state| state_name(*state) == name)
 }
 
 impl SessionChange {

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use toolgate_backend::{Answer, HostHeaders, Receipt, Recoveries, ReplyOrigin, SessionSlot};
-use toolgate_model::observed::{Observation, ObservedLoss, TurnEnd, TurnEndKind, UsageCounts, stop_reason};
+use toolgate_model::observed::{
+    Observation, ObservedLoss, SessionState, TurnEnd, TurnEndKind, UsageCounts, stop_reason,
+};
 use toolgate_model::{ErrorKind, Loss, Losses, TurnError, TurnEvent, Usage};
 use toolgate_state::{Label, TokenCount, UnixMillis, UsageRecord};
 use uuid::{NoContext, Timestamp, Uuid};
@@ -13,6 +16,7 @@ use super::request::{ESTIMATED, RoutedTurn};
 use super::watched::WatchedTurn;
 use crate::http::{Api, Caller};
 use crate::service::Shared;
+use crate::session_log::{TurnFacts, TurnNotes};
 use crate::telemetry::{FinishedTurn, InFlight};
 
 /// How much of a model's name is logged: the client chooses it.
@@ -41,6 +45,7 @@ pub(super) struct TurnRecord {
     origin: ReplyOrigin,
     /// Tells the back end whether the client got the reply.
     receipt: Receipt,
+    notes: TurnNotes,
     outcome: Option<Outcome>,
     _in_flight: InFlight,
 }
@@ -84,6 +89,7 @@ impl TurnRecord {
             stop_reason: None,
             origin: ReplyOrigin::default(),
             receipt: Receipt::default(),
+            notes: TurnNotes::default(),
             outcome: None,
             _in_flight: shared.metrics.begin(api),
         }
@@ -127,9 +133,18 @@ impl TurnRecord {
 
     /// The turn has a route. An agent reports the start itself, when it knows the session.
     pub(super) fn watch(&mut self, routed: &RoutedTurn) {
+        // What an agent asks its model is part of the agent's own session.
+        if !self.caller.is_agent() {
+            self.notes.begin(&self.shared.session_log, &routed.turn);
+        }
         if !routed.route.keeps_sessions() {
             self.watched = Some(WatchedTurn::start(&self.shared, routed));
         }
+    }
+
+    /// Bytes of the reply are sent.
+    pub(super) fn add_sent(&mut self, bytes: &Bytes) {
+        self.notes.add_sent(bytes);
     }
 
     /// An event of the reply.
@@ -175,6 +190,7 @@ impl TurnRecord {
         if !answer.losses.is_empty() {
             self.losses.append(answer.losses.clone());
         }
+        self.log_session(SessionState::Running);
     }
 
     /// Something was lost in translation.
@@ -223,6 +239,17 @@ impl TurnRecord {
             }
             Outcome { status: error.status(), error: Some(message) }
         });
+    }
+
+    fn log_session(&mut self, state: SessionState) {
+        let facts = TurnFacts {
+            scope: self.caller.scope(),
+            at: self.at,
+            model: &self.model,
+            upstream: self.upstream.as_deref(),
+            state,
+        };
+        self.notes.report(&self.shared.session_log, &facts);
     }
 
     fn is_estimate(&self) -> bool {
@@ -339,6 +366,11 @@ fn end_kind(status: u16) -> TurnEndKind {
 impl Drop for TurnRecord {
     fn drop(&mut self) {
         let outcome = self.outcome.take().unwrap_or_else(Outcome::unfinished);
+        self.log_session(match end_kind(outcome.status) {
+            TurnEndKind::Finished => SessionState::Idle,
+            TurnEndKind::Interrupted => SessionState::Interrupted,
+            TurnEndKind::Failed => SessionState::Failed,
+        });
         self.publish(&outcome);
         self.publish_end(outcome);
     }

@@ -72,9 +72,10 @@ impl TurnReply {
     pub(super) fn success(reply: Reply, mut record: Box<TurnRecord>) -> Self {
         let mut fields = Vec::with_capacity(USUAL_FIELDS);
         match &reply {
-            Reply::Whole(_) => {
+            Reply::Whole(bytes) => {
                 record.succeed();
                 record.ending();
+                record.add_sent(bytes);
                 fields.push((CONTENT_TYPE, HeaderValue::from_static("application/json")));
             }
             Reply::Stream(_) => {

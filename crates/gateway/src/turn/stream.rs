@@ -311,6 +311,7 @@ impl StreamBody {
 
     fn send(&mut self, bytes: Bytes) -> Poll<Option<Bytes>> {
         self.last_write = Instant::now();
+        self.record.add_sent(&bytes);
         Poll::Ready(Some(bytes))
     }
 

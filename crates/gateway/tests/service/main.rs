@@ -35,6 +35,8 @@ mod prompting_hosts;
 #[cfg(test)]
 mod prompting_side_requests;
 #[cfg(test)]
+mod recording;
+#[cfg(test)]
 mod references;
 #[cfg(test)]
 mod relaying;

@@ -1,11 +1,12 @@
 //! Conformance cases for sessions.
 
 use futures_util::future::{BoxFuture, try_join_all};
+use toolgate_model::observed::SessionState;
 
 use super::{Case, json, session, turn_record};
 use crate::{
     AgentTurnRecord, CallerScope, Callers, Deletion, Label, MAX_PAGE_ROWS, SessionChange, SessionCursor,
-    SessionPage, SessionRecord, SessionState, Store, StoreError, TurnCursor, UnixMillis,
+    SessionPage, SessionRecord, Store, StoreError, TurnCursor, UnixMillis,
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -74,8 +75,14 @@ fn a_change_keeps_what_it_does_not_name(store: &dyn Store) -> Outcome<'_> {
         let first = SessionChange { model: Some(Label::new("a")), agent: Some(Label::new("b")), ..change(7) };
         store.update_session(&alice(), &session("s"), first).await?;
         let created = store.session(&alice(), &session("s")).await?;
-        for state in [SessionState::Failed, SessionState::Waiting, SessionState::Running, SessionState::Idle]
-        {
+        for state in [
+            SessionState::Starting,
+            SessionState::Failed,
+            SessionState::Waiting,
+            SessionState::Interrupted,
+            SessionState::Running,
+            SessionState::Idle,
+        ] {
             // A late change does not move the session back.
             let late = SessionChange { state: Some(state), ..change(3) };
             store.update_session(&alice(), &session("s"), late).await?;

@@ -8,10 +8,10 @@ use sqlx::{Connection, Row};
 use super::SqliteStore;
 use super::columns::invalid;
 use super::records;
-use crate::session::MAX_PAGE_BYTES;
+use crate::session::{MAX_PAGE_BYTES, state_name, state_named};
 use crate::{
     CallerScope, Callers, Deletion, Label, MAX_PAGE_ROWS, SessionChange, SessionCursor, SessionId,
-    SessionPage, SessionRecord, SessionState, SessionStore, StoreError, TurnCursor, TurnPage, UnixMillis,
+    SessionPage, SessionRecord, SessionStore, StoreError, TurnCursor, TurnPage, UnixMillis,
 };
 
 const WRITING: &str = "storing a session";
@@ -203,7 +203,7 @@ pub(super) async fn update(
         .bind(suggested_title.as_ref().map(Label::as_str))
         .bind(model.as_ref().map(Label::as_str))
         .bind(agent.as_ref().map(Label::as_str))
-        .bind(state.map(SessionState::as_str))
+        .bind(state.map(state_name))
         .bind(at.0)
         .execute(connection)
         .await
@@ -228,7 +228,7 @@ async fn delete(
 
 fn read_row(row: &SqliteRow) -> Result<SessionRecord, sqlx::Error> {
     let label = |column: &str| row.try_get::<String, _>(column).map(Label::new);
-    let state = SessionState::from_name(row.try_get("state")?);
+    let state = state_named(row.try_get("state")?);
     Ok(SessionRecord {
         caller: CallerScope::new(row.try_get::<String, _>("caller")?),
         id: SessionId::parse(row.try_get("id")?).map_err(invalid("id"))?,
