@@ -60,33 +60,31 @@ mod tests {
         json!({ "type": "text", "text": text })
     }
 
-    fn request(system: &[&str], messages: Value) -> Value {
+    fn request(system: &[&str], messages: &Value) -> Value {
         let system: Vec<Value> = system.iter().copied().map(text).collect();
         json!({ "model": "m", "system": system, "messages": messages, "stream": true })
     }
 
     #[track_caller]
-    fn check(written: &Value, expected: Option<Value>) {
+    fn check(written: &Value, expected: Option<&Value>) {
         let changed = without_program_prompt(written.to_string().as_bytes());
         let changed = changed.map(|body| serde_json::from_slice::<Value>(&body).expect("JSON"));
-        assert_eq!(changed, expected);
+        assert_eq!(changed.as_ref(), expected);
     }
 
     #[test]
     fn only_the_clients_instructions_remain() {
         let user = json!([{ "role": "user", "content": [text("go")] }]);
         let own = "You are a Claude agent.";
-        check(
-            &request(&[own, "[instructions]\nBe brief."], user.clone()),
-            Some(request(&["Be brief."], user.clone())),
-        );
-        check(
-            &request(&["[instructions]\n[instructions]\nBe brief."], user.clone()),
-            Some(request(&["[instructions]\nBe brief."], user.clone())),
-        );
-        let mut without = request(&[], user.clone());
+        let mut without = request(&[], &user);
         without.as_object_mut().expect("an object").remove("system");
-        check(&request(&[own, "[instructions]\n"], user), Some(without));
+        for (written, expected) in [
+            (request(&[own, "[instructions]\nBe brief."], &user), request(&["Be brief."], &user)),
+            (request(&["[instructions]\n[instructions]\na"], &user), request(&["[instructions]\na"], &user)),
+            (request(&[own, "[instructions]\n"], &user), without),
+        ] {
+            check(&written, Some(&expected));
+        }
     }
 
     #[test]
@@ -103,15 +101,15 @@ mod tests {
             { "role": "assistant", "content": [text("Yes.")] },
             { "role": "user", "content": [text(&context), text("on")] },
         ]);
-        check(&request(&["[instructions]\na"], written), Some(request(&["a"], expected)));
+        check(&request(&["[instructions]\na"], &written), Some(&request(&["a"], &expected)));
         let alone = json!([{ "role": "user", "content": [text(&context)] }]);
-        check(&request(&["[instructions]\na"], alone.clone()), Some(request(&["a"], alone)));
+        check(&request(&["[instructions]\na"], &alone), Some(&request(&["a"], &alone)));
     }
 
     #[test]
     fn a_request_without_the_mark_is_left_alone() {
         let user = json!([{ "role": "user", "content": "go" }]);
-        check(&request(&["You write titles."], user.clone()), None);
+        check(&request(&["You write titles."], &user), None);
         check(&json!({ "model": "m", "messages": user }), None);
         check(&json!([]), None);
         assert_eq!(without_program_prompt(b"{"), None);

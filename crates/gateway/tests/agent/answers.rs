@@ -63,10 +63,9 @@ async fn a_model_that_gives_no_answer_at_all_is_an_error() {
 /// The texts of a request's `system` that are not empty.
 fn system(request: &Value) -> Vec<String> {
     let text = |block: &Value| block["text"].as_str().expect("a text block").to_owned();
-    let blocks = match &request["system"] {
-        Value::Null => Vec::new(),
-        Value::String(text) => vec![text.clone()],
-        blocks => blocks.as_array().expect("blocks").iter().map(text).collect(),
+    let blocks: Vec<String> = match &request["system"] {
+        system if system.is_null() => Vec::new(),
+        system => system.as_array().expect("blocks").iter().map(text).collect(),
     };
     blocks.into_iter().filter(|text| !text.is_empty()).collect()
 }

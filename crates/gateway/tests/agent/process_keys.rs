@@ -67,8 +67,8 @@ async fn status(harness: &Harness, key: &str, method: Method, path: &str, model:
         json!({ "model": model, "max_tokens": 10, "messages": hello, "input": "hello", "stream": true });
     let headers = [("x-api-key", key), ("content-type", "application/json")];
     let answer = harness.gate.send(method, path, &headers, body.to_string()).await;
-    let status = answer.status();
-    answer.text().await;
+    let (status, text) = (answer.status(), answer.text().await);
+    eprintln!("{status}: {text}");
     status
 }
 
