@@ -125,9 +125,10 @@ impl TurnRecord {
         self.model = model[..model.floor_char_boundary(MAX_MODEL_BYTES)].into();
     }
 
-    /// The turn has a route. An agent reports the start itself, when it knows the session.
+    /// The turn has a route. An agent reports the start itself, when it knows the session, and its own requests to a
+    /// model are part of its turn.
     pub(super) fn watch(&mut self, routed: &RoutedTurn) {
-        if !routed.route.keeps_sessions() {
+        if !routed.route.keeps_sessions() && !self.caller.is_agent() {
             self.watched = Some(WatchedTurn::start(&self.shared, routed));
         }
     }
@@ -150,8 +151,8 @@ impl TurnRecord {
     /// A back end answers. If it is not an agent, although the route has one, the start is reported now.
     pub(super) fn watch_answer(&mut self, answer: &Answer, routed: &RoutedTurn) {
         let by_agent = self.session.actual().map(|session| WatchedTurn::by_agent(session, self.id));
-        let watched = self.watched.take().or(by_agent);
-        let watched = watched.unwrap_or_else(|| WatchedTurn::start(&self.shared, routed));
+        let start = || (!self.caller.is_agent()).then(|| WatchedTurn::start(&self.shared, routed));
+        let Some(watched) = self.watched.take().or(by_agent).or_else(start) else { return };
         if !answer.losses.is_empty() {
             let losses = ObservedLoss::list(&answer.losses);
             watched.publish(&self.shared, Observation::Losses { losses });
