@@ -131,12 +131,13 @@ impl TurnRecord {
         self.model = model[..model.floor_char_boundary(MAX_MODEL_BYTES)].into();
     }
 
-    /// The turn has a route. An agent reports the start itself, when it knows the session.
+    /// The turn has a route. An agent reports the start itself, when it knows the session, and its own requests to a
+    /// model are part of its turn.
     pub(super) fn watch(&mut self, routed: &RoutedTurn) {
-        // What an agent asks its model is part of the agent's own session.
-        if !self.caller.is_agent() {
-            self.notes.begin(&self.shared.session_log, &routed.turn);
+        if self.caller.is_agent() {
+            return;
         }
+        self.notes.begin(&self.shared.session_log, &routed.turn);
         if !routed.route.keeps_sessions() {
             self.watched = Some(WatchedTurn::start(&self.shared, routed));
         }
@@ -165,8 +166,8 @@ impl TurnRecord {
     /// A back end answers. If it is not an agent, although the route has one, the start is reported now.
     pub(super) fn watch_answer(&mut self, answer: &Answer, routed: &RoutedTurn) {
         let by_agent = self.session.actual().map(|session| WatchedTurn::by_agent(session, self.id));
-        let watched = self.watched.take().or(by_agent);
-        let watched = watched.unwrap_or_else(|| WatchedTurn::start(&self.shared, routed));
+        let start = || (!self.caller.is_agent()).then(|| WatchedTurn::start(&self.shared, routed));
+        let Some(watched) = self.watched.take().or(by_agent).or_else(start) else { return };
         if !answer.losses.is_empty() {
             let losses = ObservedLoss::list(&answer.losses);
             watched.publish(&self.shared, Observation::Losses { losses });

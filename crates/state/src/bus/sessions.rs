@@ -111,7 +111,9 @@ impl SessionTable {
         description: ObservedSession,
     ) -> Option<ObservedSession> {
         if let Some(row) = self.rows.get_mut(session) {
-            let described = ObservedSession { state: row.description.state, ..description };
+            // A client that names its session may send only its newest message, so the first title stays.
+            let title = row.description.title.clone().or(description.title);
+            let described = ObservedSession { state: row.description.state, title, ..description };
             if row.description == described {
                 return None;
             }

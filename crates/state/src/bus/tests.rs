@@ -57,10 +57,14 @@ fn ended(outcome: TurnEndKind) -> Observation {
 }
 
 fn described(title: &str) -> Observation {
+    described_with_model(title, "m")
+}
+
+fn described_with_model(title: &str, model: &str) -> Observation {
     Observation::Session(ObservedSession {
         caller: "local".into(),
         title: Some(title.to_owned()),
-        model: "m".into(),
+        model: model.into(),
         backend: BackendKind::Native,
         state: SessionState::Starting,
     })
@@ -266,15 +270,16 @@ fn no_more_than_the_limit_may_watch() {
 #[test]
 fn a_session_is_described_again_only_when_its_description_changes() {
     let bus = bus();
-    for title in ["one", "one", "two", "two"] {
-        publish(&bus, 0, described(title));
+    for (title, model) in [("one", "m"), ("one", "m"), ("two", "m"), ("two", "n"), ("one", "n")] {
+        publish(&bus, 0, described_with_model(title, model));
     }
     publish(&bus, 1, started());
-    publish(&bus, 2, described("two"));
+    publish(&bus, 2, described_with_model("one", "n"));
     assert_eq!(bus.published(), 3);
     let rows = bus.snapshot().sessions;
     assert_eq!(rows.len(), 1);
-    assert_eq!(rows[0].description.title.as_deref(), Some("two"));
+    assert_eq!(rows[0].description.title.as_deref(), Some("one"), "the first title stays");
+    assert_eq!(&*rows[0].description.model, "n");
 }
 
 #[test]
