@@ -10,11 +10,10 @@ use serde_json::{Value, json};
 use toolgate_backend::config::BackendConfig;
 use toolgate_gateway::approval::{Rule, Rules};
 use toolgate_gateway::config::{GatewayConfig, Key};
-use toolgate_gateway::{Clock, SystemClock};
 use toolgate_model::approval::Outcome;
 use toolgate_state::{MemoryStore, Store};
 
-use crate::gate::{Answer, Gate, Surroundings, config, console_key};
+use crate::gate::{Answer, Gate, Surroundings, config, console_key, console_token};
 
 const HOOK: &str = "/hooks/permission-request";
 
@@ -35,12 +34,8 @@ fn start_in(rules: &[&str], store: Arc<dyn Store>, change: impl FnOnce(&mut Gate
     Gate::start_in(&config, BackendConfig::default(), surroundings)
 }
 
-fn token() -> String {
-    format!("Bearer {}", console_key().issue(SystemClock.now()).expect("a token"))
-}
-
 async fn api(gate: &Gate, method: Method, path: &str, body: &Value) -> Answer {
-    let (path, token) = (format!("/console/api{path}"), token());
+    let (path, token) = (format!("/console/api{path}"), console_token());
     let headers = [("authorization", token.as_str()), ("content-type", "application/json")];
     let body = if body.is_null() { String::new() } else { body.to_string() };
     gate.send(method, &path, &headers, body).await
@@ -366,7 +361,7 @@ async fn the_console_is_closed_to_everybody_without_a_token() {
     for keys in [Vec::new(), vec![alice]] {
         let gate = start_with(&["ask *"], |config| config.keys = keys);
         let (valid, expired) = (
-            token(),
+            console_token(),
             format!("Bearer {}", console_key().issue(toolgate_state::UnixMillis(0)).expect("a token")),
         );
         let json_type = ("content-type", "application/json");

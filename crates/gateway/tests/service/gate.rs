@@ -97,6 +97,11 @@ pub(crate) fn console_key() -> ConsoleKey {
     ConsoleKey::derive(&[9; 32])
 }
 
+/// A new console token as the value of `authorization`.
+pub(crate) fn console_token() -> String {
+    format!("Bearer {}", console_key().issue(SystemClock.now()).expect("a token"))
+}
+
 impl Gate {
     pub(crate) fn start(config: &GatewayConfig, backends: BackendConfig) -> Self {
         Self::start_in(config, backends, Surroundings::default())
@@ -164,6 +169,13 @@ impl Gate {
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(Method::POST, path, &[("content-type", "application/json")], body.to_string()).await
+    }
+
+    /// Sends a GET with a console token.
+    pub(crate) async fn get_console(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let token = console_token();
+        let headers = [&[("authorization", token.as_str())], headers].concat();
+        self.send(Method::GET, path, &headers, "").await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

@@ -332,7 +332,7 @@ async fn the_stream_says_hello_and_resumes_after_the_last_event() {
     let upstream = ScriptedUpstream::start().await;
     upstream.always(|_| replies::stream());
     let gate = Gate::before(&upstream);
-    let mut first = gate.get("/console/api/events").await;
+    let mut first = gate.get_console("/console/api/events", &[]).await;
     assert_eq!(first.status(), 200);
     assert_eq!(first.header("content-type"), "text/event-stream; charset=utf-8");
     assert_eq!((first.header("cache-control"), first.header("x-accel-buffering")), ("no-store", "no"));
@@ -349,7 +349,7 @@ async fn the_stream_says_hello_and_resumes_after_the_last_event() {
     drop(first);
 
     let headers = [("last-event-id", position.as_str())];
-    let mut resumed = gate.send(Method::GET, "/console/api/events", &headers, "").await;
+    let mut resumed = gate.get_console("/console/api/events", &headers).await;
     let rest = read_frames(&resumed.until("\"turn_ended\"").await);
     let expected: Vec<&str> = events
         .iter()
@@ -367,7 +367,7 @@ async fn an_unknown_position_is_answered_with_a_reset() {
     let gate = Gate::before(&upstream);
     for position in ["0000000000000001:7", "nonsense", ""] {
         let headers = [("last-event-id", position)];
-        let mut stream = gate.send(Method::GET, "/console/api/events", &headers, "").await;
+        let mut stream = gate.get_console("/console/api/events", &headers).await;
         let frames = read_frames(&stream.until("reset").await);
         assert_eq!(frames[0].event, "hello", "{position}");
     }
@@ -381,7 +381,7 @@ async fn a_snapshot_has_the_sessions_and_what_is_open() {
     let [_, (path, body), _] = ask("claude", true);
     let mut answer = gate.post(path, &body).await;
     answer.until("hi there").await;
-    let response = gate.get("/console/api/snapshot").await;
+    let response = gate.get_console("/console/api/snapshot", &[]).await;
     assert_eq!(response.header("cache-control"), "no-store");
     let snapshot = response.json().await;
     assert_eq!(snapshot["sessions"][0]["title"], "hello");
@@ -399,7 +399,7 @@ async fn a_snapshot_has_the_sessions_and_what_is_open() {
 async fn a_stopping_gateway_closes_the_stream() {
     let upstream = ScriptedUpstream::start().await;
     let gate = Gate::before(&upstream);
-    let mut stream = gate.get("/console/api/events").await;
+    let mut stream = gate.get_console("/console/api/events", &[]).await;
     stream.until("hello").await;
     let (stopped, rest) = tokio::join!(gate.running.stop(), stream.text());
     stopped.expect("it stops in order");
@@ -410,7 +410,7 @@ async fn a_stopping_gateway_closes_the_stream() {
 async fn watching_is_counted() {
     let upstream = ScriptedUpstream::start().await;
     let gate = Gate::before(&upstream);
-    let mut stream = gate.get("/console/api/events").await;
+    let mut stream = gate.get_console("/console/api/events", &[]).await;
     stream.until("hello").await;
     let metrics = gate.get("/metrics").await.text().await;
     for line in [
