@@ -39,6 +39,8 @@ mod gate;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
+mod inbox;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod offered_tools;
