@@ -105,7 +105,9 @@ impl Command {
     }
 
     fn may_change_protected(&self) -> bool {
-        !self.only_reads() && self.places.iter().any(|place| protected_name(place).is_some())
+        let may_name_protected =
+            !self.is_complete || self.places.iter().any(|place| protected_name(place).is_some());
+        may_name_protected && !self.only_reads()
     }
 
     fn only_reads(&self) -> bool {

@@ -116,9 +116,16 @@ fn places(path: &str, workdir: &Workdir) -> Option<Vec<Place>> {
 
 /// The name in a path that makes the file protected.
 pub(super) fn protected_name(place: &Place) -> Option<&'static str> {
-    let is_in =
-        |name: &&&str| place.written.iter().chain(&place.real).any(|part| part.eq_ignore_ascii_case(name));
-    PROTECTED.iter().find(is_in).copied()
+    let is_in = |name: &str| [&place.written, &place.real].iter().any(|names| has_protected(names, name));
+    PROTECTED.iter().copied().find(|name| is_in(name))
+}
+
+fn has_protected(names: &[String], name: &str) -> bool {
+    names.iter().enumerate().any(|(at, part)| {
+        // Claude Code keeps work trees there, which are ordinary folders.
+        let is_work_tree = name == ".claude" && names.get(at + 1).is_some_and(|next| next == "worktrees");
+        part.eq_ignore_ascii_case(name) && !is_work_tree
+    })
 }
 
 /// True for an edit of a protected file, which a rule without a path does not allow.

@@ -381,6 +381,7 @@ fn files_that_run_later_are_asked_about() {
             "allow Bash(cp:*)",
             "allow Bash(cat:*)",
             "allow Bash(cp x .git/hooks/pre-commit)",
+            "allow Bash(cd:*)",
             "allow Bash(chmod:*)",
         ],
         &[
@@ -391,6 +392,10 @@ fn files_that_run_later_are_asked_about() {
             ("chmod +x .git/hooks/pre-push", "-"),
             ("cp --target-directory=.git/hooks x", "-"),
             ("cp x .git/hooks/pre-commit", "allow"),
+            ("cd sub && cp x y", "allow"),
+            ("cd .git && cp x hooks/pre-push", "-"),
+            ("cd -P .git && cp x hooks/pre-push", "-"),
+            ("cd -P .git && cp /x /y", "-"),
         ],
     );
 }

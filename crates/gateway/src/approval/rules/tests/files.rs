@@ -110,6 +110,8 @@ fn a_file_that_runs_later_is_edited_only_if_a_rule_names_it() {
                 ("Write", "PROJECT/.envrc", "-"),
                 ("Write", "PROJECT/.bashrc", "-"),
                 ("Write", "PROJECT/.claude/settings.json", "-"),
+                ("Write", "PROJECT/.claude/worktrees/a/src/main.rs", "allow"),
+                ("Write", "PROJECT/.claude/worktrees/a/.claude/settings.json", "-"),
             ],
         );
     }
