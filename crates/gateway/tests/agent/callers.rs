@@ -1,4 +1,6 @@
-//! Callers with different keys share no session, no record and no process.
+//! Callers with different keys share no session, no record and no process, and none can hold all processes.
+
+use std::time::Duration;
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -6,7 +8,7 @@ use toolgate_backend::config::Builtins;
 use toolgate_gateway::config::{Key, ModelPattern};
 
 use crate::client::{Api, Client, Delivery};
-use crate::harness::{Block, Harness, message, programs};
+use crate::harness::{Block, Harness, message, programs, start_message};
 
 fn key(name: &str) -> Key {
     let models = vec![ModelPattern::new("*")];
@@ -74,5 +76,39 @@ async fn a_session_belongs_to_one_key() {
             "{:?}",
             harness.model_messages()
         );
+    }
+}
+
+#[tokio::test]
+async fn a_free_process_goes_to_the_waiting_caller_with_the_fewest() {
+    for program in programs() {
+        let harness = Harness::set(&program, |config| {
+            config.config.keys = vec![key("alice"), key("bob")];
+            // Streams begin while their requests still wait for a process.
+            config.config.limits.commit_after = Duration::from_millis(100);
+            (config.agent.pool.warm, config.agent.pool.max) = (0, 2);
+            config.agent.pool.queue_wait = Duration::from_mins(5);
+        })
+        .await;
+        let ask = async |name: &str, text: &str, until: &str| {
+            let mut client = client_of(name, None);
+            client.delivery = Delivery::Streamed;
+            client.push(json!({ "role": "user", "content": text }));
+            let mut answer = client.send(&harness.gate).await;
+            answer.until(until).await;
+            answer
+        };
+        let mut busy = Vec::new();
+        for text in ["one", "two"] {
+            harness.queue(start_message().stall());
+            busy.push(ask("alice", text, "message_start").await);
+        }
+        let mut alices = ask("alice", "three", "ping").await;
+        let mut bobs = ask("bob", "mine", "ping").await;
+        harness.queue(message(&[Block::Text("For Bob.")]));
+        drop(busy.pop());
+        bobs.until("For Bob.").await;
+        harness.queue(message(&[Block::Text("For Alice.")]));
+        alices.until("For Alice.").await;
     }
 }

@@ -60,16 +60,18 @@ fn process_key(harness: &Harness) -> String {
     keys.remove(0)
 }
 
-/// Sends a request with this key and returns the status.
-async fn status(harness: &Harness, key: &str, method: Method, path: &str, model: &str) -> u16 {
+/// Sends a request with this key and checks the status.
+async fn check(harness: &Harness, key: &str, (method, path, model): (Method, &str, &str), expected: u16) {
+    let (status, text) = send(harness, key, method, path, model).await;
+    assert_eq!(status, expected, "{path} {model}: {text}");
+}
+
+async fn send(harness: &Harness, key: &str, method: Method, path: &str, model: &str) -> (u16, String) {
     let hello = json!([{ "role": "user", "content": "hello" }]);
-    let body =
-        json!({ "model": model, "max_tokens": 10, "messages": hello, "input": "hello", "stream": true });
+    let body = json!({ "model": model, "max_tokens": 10, "messages": hello, "stream": true });
     let headers = [("x-api-key", key), ("content-type", "application/json")];
     let answer = harness.gate.send(method, path, &headers, body.to_string()).await;
-    let (status, text) = (answer.status(), answer.text().await);
-    eprintln!("{status}: {text}");
-    status
+    (answer.status(), answer.text().await)
 }
 
 #[tokio::test]
@@ -100,7 +102,7 @@ async fn a_process_key_opens_only_the_agents_host_and_dies_with_the_process() {
         client.say(&harness.gate, "go").await;
         let key = process_key(&harness);
         harness.queue(message(&[Block::Text("Yes.")]));
-        assert_eq!(status(&harness, &key, Method::POST, "/v1/messages", "any-model").await, 200);
+        check(&harness, &key, (Method::POST, "/v1/messages", "any-model"), 200).await;
         assert_eq!(harness.model_requests().last().expect("a request").json()["model"], "any-model");
         for (method, path) in [
             (Method::POST, "/v1/chat/completions"),
@@ -109,17 +111,14 @@ async fn a_process_key_opens_only_the_agents_host_and_dies_with_the_process() {
             (Method::GET, "/metrics"),
             (Method::GET, "/v1/responses/resp_1"),
         ] {
-            assert_eq!(status(&harness, &key, method, path, "demo").await, 403, "{path}");
+            check(&harness, &key, (method, path, "demo"), 403).await;
         }
-        assert_eq!(
-            status(&harness, "alice", Method::POST, "/v1/messages", "any-model").await,
-            404,
-            "no other caller reaches the agent's host"
-        );
+        // No other caller reaches the agent's host.
+        check(&harness, "alice", (Method::POST, "/v1/messages", "any-model"), 404).await;
         harness.kill_all();
         harness.wait_for_no_processes().await;
         let revoked =
-            async { while status(&harness, &key, Method::POST, "/v1/messages", "any-model").await != 401 {} };
+            async { while send(&harness, &key, Method::POST, "/v1/messages", "any-model").await.0 != 401 {} };
         tokio::time::timeout(Duration::from_mins(1), revoked).await.expect("the key is revoked");
         harness.queue(message(&[Block::Text("Noon.")]));
         client.answer(&harness.gate, &[("toolu_t", "12:00")]).await;
@@ -133,9 +132,9 @@ async fn a_process_key_opens_only_the_gateway_model_of_its_agent() {
         let harness = harness(&program, AgentModel::Gateway("demo".to_owned())).await;
         alice().say(&harness.gate, "Hello.").await;
         let key = process_key(&harness);
-        assert_eq!(status(&harness, &key, Method::POST, "/v1/messages", "demo").await, 200);
+        check(&harness, &key, (Method::POST, "/v1/messages", "demo"), 200).await;
         for other in ["agent", "claude-sonnet-4-5"] {
-            assert_eq!(status(&harness, &key, Method::POST, "/v1/messages", other).await, 403, "{other}");
+            check(&harness, &key, (Method::POST, "/v1/messages", other), 403).await;
         }
         assert!(harness.model_requests().is_empty(), "the host in `env` gets no request");
     }
