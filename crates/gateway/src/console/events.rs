@@ -23,6 +23,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tokio_util::sync::WaitForCancellationFutureOwned;
+use toolgate_model::approval::Question;
 use toolgate_model::observed::{EventPosition, ObservedEvent};
 use toolgate_model::{ErrorKind, TurnError};
 use toolgate_state::{BusSnapshot, Joined, SessionRow, Subscription};
@@ -54,8 +55,18 @@ pub(crate) async fn events(State(worker): State<Arc<Worker>>, request: Request) 
 }
 
 /// `GET /console/api/snapshot`.
-pub(crate) async fn snapshot(State(worker): State<Arc<Worker>>) -> Response {
-    let body = snapshot_json(&worker.shared.bus.snapshot(), worker.shared.clock.now().0);
+pub(crate) async fn snapshot(State(worker): State<Arc<Worker>>, request: Request) -> Response {
+    // The events come first: a question that is asked meanwhile may be in both, but never in neither.
+    let snapshot = worker.shared.bus.snapshot();
+    let pending = match worker.shared.inbox.waiting().await {
+        Ok(pending) => pending,
+        Err(error) => {
+            tracing::error!(%error, "the store failed");
+            let message = "reading the open questions failed; try again, and see the gateway's log";
+            return refuse(&request, &TurnError::new(ErrorKind::Internal, message).caused_by(error));
+        }
+    };
+    let body = snapshot_json(&snapshot, &pending, worker.shared.clock.now().0);
     let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
     (HeaderMap::from_iter([kind, NO_STORE]), body.to_string()).into_response()
 }
@@ -123,18 +134,15 @@ fn frames(events: &[Arc<ObservedEvent>]) -> Bytes {
     frames.into()
 }
 
-fn snapshot_json(snapshot: &BusSnapshot, now: i64) -> Value {
+fn snapshot_json(snapshot: &BusSnapshot, pending: &[Question], now: i64) -> Value {
     let BusSnapshot { position, sessions, open } = snapshot;
-    let pending = sessions.iter().flat_map(|row| {
-        row.questions.iter().map(|question| json!({ "session": row.session, "question": question }))
-    });
     json!({
         "epoch": position.epoch,
         "seq": position.seq,
         "now": now,
         "sessions": sessions.iter().map(session_json).collect::<Vec<_>>(),
         "open": open,
-        "pending": pending.collect::<Vec<_>>(),
+        "pending": pending,
     })
 }
 

@@ -1,13 +1,17 @@
 //! People watch what an agent does, also what its client never sees (C6).
 
+use std::path::Path;
 use std::sync::Arc;
 
+use http::Method;
 use serde_json::{Value, json};
+use toolgate_backend::config::Builtins;
+use toolgate_gateway::approval::{ApprovalConfig, Rule, Rules};
 use toolgate_model::observed::ObservedEvent;
 use toolgate_state::{Joined, Subscription};
 
 use crate::client::{Api, Client, Delivery};
-use crate::gate::Gate;
+use crate::gate::{Gate, console_token};
 use crate::harness::{Block, Harness, message, programs, start_message};
 
 fn subscribe(gate: &Gate) -> Subscription {
@@ -31,6 +35,34 @@ async fn until(subscription: &mut Subscription, is_last: impl Fn(&Value) -> bool
     events
 }
 
+/// Allows the next question, and returns the events up to the end of the turn.
+async fn allow_and_watch(gate: &Gate, subscription: &mut Subscription) -> Vec<Value> {
+    let mut events = until(subscription, |event| event["type"] == "asked").await;
+    let asked = events.iter().find(|event| event["type"] == "asked").expect("a question");
+    let path = format!("/console/api/approvals/{}", asked["question"].as_str().expect("an id"));
+    let token = console_token();
+    let headers = [("authorization", token.as_str()), ("content-type", "application/json")];
+    let answer = gate.send(Method::POST, &path, &headers, r#"{"decision":"allow"}"#).await;
+    assert_eq!(answer.status(), 200);
+    events.extend(until_end(subscription).await);
+    events
+}
+
+/// A harness that asks about `Bash` and allows everything else.
+async fn asking(program: &Path, tools: &[&str]) -> Harness {
+    let rules = ["allow *", "ask Bash"].map(|rule| Rule::parse(rule).expect("a rule"));
+    Harness::set(program, |config| {
+        config.agent.builtins = Builtins::Only(tools.iter().map(|tool| (*tool).to_owned()).collect());
+        config.config.approvals =
+            ApprovalConfig { rules: Rules::new(rules.to_vec()), ..ApprovalConfig::default() };
+    })
+    .await
+}
+
+/// What people see of a call that a person allowed.
+const ASKED_CALL: [&str; 7] =
+    ["call_started", "input_delta", "input_complete", "asked", "decided", "running", "result"];
+
 /// The types of the events about a call, in order, without repetitions.
 fn kinds_of_call<'a>(events: &'a [Value], call: &str) -> Vec<&'a str> {
     let own = events.iter().filter(|event| event["call"] == call);
@@ -47,21 +79,23 @@ fn event_of<'a>(events: &'a [Value], call: &str, kind: &str) -> &'a Value {
 #[tokio::test]
 async fn a_builtin_call_is_watched_from_its_start_to_its_result() {
     for program in programs() {
-        let harness = Harness::with_rules(&program, &["Bash"], &["allow Bash(mkdir:*)"]).await;
+        let harness = asking(&program, &["Bash"]).await;
         let mut watching = subscribe(&harness.gate);
         let mut client = Client::new(Api::Chat, Delivery::Streamed);
         let input = json!({ "command": "mkdir -v made-by-bash", "description": "d" });
         harness.queue(message(&[Block::Text("First."), Block::Call("toolu_b", "Bash", input.clone())]));
         harness.queue(message(&[Block::Text("Done.")]));
-        let reply = client.say(&harness.gate, "Say something\nplease").await;
+        let said = client.say(&harness.gate, "Say something\nplease");
+        let (reply, events) = tokio::join!(said, allow_and_watch(&harness.gate, &mut watching));
         assert_eq!(reply.calls.len(), 0, "the client does not see the call");
-        let events = until_end(&mut watching).await;
 
         assert_eq!((&events[0]["type"], &events[1]["type"]), (&json!("session"), &json!("turn_started")));
         assert_eq!((&events[0]["title"], &events[0]["backend"]), (&json!("Say something"), &json!("agent")));
         assert!(events.iter().all(|event| event["session"] == reply.session.as_str()), "{events:#?}");
-        let kinds = kinds_of_call(&events, "toolu_b");
-        assert_eq!(kinds, ["call_started", "input_delta", "input_complete", "running", "result"]);
+        assert_eq!(kinds_of_call(&events, "toolu_b"), ASKED_CALL);
+        let decided = event_of(&events, "toolu_b", "decided");
+        assert_eq!(decided["outcome"], "allowed");
+        assert_eq!(decided["question"], event_of(&events, "toolu_b", "asked")["question"]);
         let started = event_of(&events, "toolu_b", "call_started");
         assert_eq!((&started["tool"], &started["runs_in"]), (&json!("Bash"), &json!("agent")));
         let written =
@@ -101,7 +135,7 @@ async fn a_denied_call_has_an_error_result_and_does_not_run() {
 #[tokio::test]
 async fn the_steps_of_a_sub_agent_name_the_call_that_started_it() {
     for program in programs() {
-        let harness = Harness::with_rules(&program, &["Task", "Bash"], &["allow *"]).await;
+        let harness = asking(&program, &["Task", "Bash"]).await;
         let mut watching = subscribe(&harness.gate);
         let mut client = Client::new(Api::Messages, Delivery::Streamed);
         let task = json!({ "description": "d", "prompt": "p", "subagent_type": "general-purpose", "run_in_background": false });
@@ -110,9 +144,9 @@ async fn the_steps_of_a_sub_agent_name_the_call_that_started_it() {
         harness.queue(message(&[Block::Call("toolu_b", "Bash", input.clone())]));
         harness.queue(message(&[Block::Text("It said so.")]));
         harness.queue(message(&[Block::Text("Done.")]));
-        let reply = client.say(&harness.gate, "go").await;
+        let said = client.say(&harness.gate, "go");
+        let (reply, events) = tokio::join!(said, allow_and_watch(&harness.gate, &mut watching));
         assert_eq!(reply.text, "Done.");
-        let events = until_end(&mut watching).await;
 
         let task = kinds_of_call(&events, "toolu_s");
         assert_eq!(task[..3], ["call_started", "input_delta", "input_complete"], "{events:#?}");
@@ -124,6 +158,7 @@ async fn the_steps_of_a_sub_agent_name_the_call_that_started_it() {
             ["call_started", "input_delta", "input_complete", "running", "result"],
             "{events:#?}"
         );
+        assert_eq!(kinds_of_call(&events, "toolu_b"), ASKED_CALL);
         let result = event_of(&below, "toolu_b", "result");
         assert!(result["text"].as_str().is_some_and(|text| text.contains("made-below")), "{result}");
         let written = event_of(&below, "toolu_b", "input_delta")["text"].as_str().expect("a text").to_owned();
