@@ -120,7 +120,7 @@ enum PathStart {
     Home,
     /// The agent's working directory.
     Project,
-    /// Any folder.
+    /// Any folder; in allow rules, any folder of the working directory.
     Anywhere,
 }
 
@@ -130,7 +130,7 @@ impl PathPattern {
             (PathStart::Root, rest)
         } else if let Some(rest) = text.strip_prefix("~/") {
             (PathStart::Home, rest)
-        } else if text.starts_with("**/") {
+        } else if text == "**" || text.starts_with("**/") {
             (PathStart::Anywhere, text)
         } else {
             (PathStart::Project, text)
@@ -170,7 +170,7 @@ impl PathPattern {
             PathStart::Project => (strict(workdir.project()), from(workdir.project(), fixed)),
             // Ask and deny rules apply to every home.
             PathStart::Home => (workdir.home().map(strict).unwrap_or_default(), anywhere()),
-            PathStart::Anywhere => (anywhere(), anywhere()),
+            PathStart::Anywhere => (strict(workdir.project()), anywhere()),
         };
         PathMatcher { pattern: self, strict, loose }
     }

@@ -89,7 +89,7 @@ impl Rule {
         };
         check_name(tool)?;
         let argument = match argument {
-            None | Some("*" | ":*" | "**") => Argument::Any,
+            None | Some("*" | ":*") => Argument::Any,
             Some(argument) => parse_argument(tool, argument)?,
         };
         Ok(Self {

@@ -33,6 +33,9 @@ mod failures;
 #[cfg(unix)]
 mod faulty_programs;
 #[cfg(test)]
+#[cfg(unix)]
+mod fence;
+#[cfg(test)]
 #[path = "../service/gate.rs"]
 #[expect(dead_code, reason = "shared with the tests of other back ends, which use the rest")]
 mod gate;
