@@ -1,7 +1,7 @@
 //! The folder that an agent works in, and where the shells of its sessions may be.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -15,7 +15,8 @@ const MAX_MOVED: usize = 1_000;
 /// The folder that an agent works in.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
-    project: PathBuf,
+    /// Where every session starts.
+    start: Workdir,
     moved: Arc<Mutex<MovedSessions>>,
 }
 
@@ -27,12 +28,17 @@ struct MovedSessions {
 
 impl Folder {
     pub(crate) fn new(project: &Path) -> Self {
-        Self { project: project.to_owned(), moved: Arc::default() }
+        Self { start: Workdir::new(project), moved: Arc::default() }
+    }
+
+    /// For an agent that the gateway starts: its shell returns to the folder after every command.
+    pub(crate) fn of_own_agent(project: &Path) -> Self {
+        Self { start: Workdir::new(project).with_reset_shell(), moved: Arc::default() }
     }
 
     /// As text; `None` if it is not Unicode.
     pub(crate) fn as_str(&self) -> Option<&str> {
-        self.project.to_str()
+        self.start.project().to_str()
     }
 
     /// Where the next command of this session may start.
@@ -41,7 +47,7 @@ impl Folder {
         if let Some(workdir) = moved.workdirs.get(session) {
             return workdir.clone();
         }
-        let mut workdir = Workdir::new(&self.project);
+        let mut workdir = self.start.clone();
         if moved.is_full {
             workdir.lose();
         }

@@ -85,7 +85,7 @@ pub(crate) struct Approvals {
 impl Approvals {
     /// For an agent that works in this folder, which relative paths start from.
     pub(crate) fn new(inbox: &Arc<Inbox>, folder: &std::path::Path) -> Self {
-        Self { inbox: Arc::clone(inbox), folder: Folder::new(folder) }
+        Self { inbox: Arc::clone(inbox), folder: Folder::of_own_agent(folder) }
     }
 }
 

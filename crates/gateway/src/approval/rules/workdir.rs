@@ -57,9 +57,9 @@ impl Workdir {
 
     /// Call this for every tool use that was allowed: it may have changed the directory.
     pub fn after(&mut self, tool: &str, input: &Value) {
-        if matches!(tool, "EnterWorktree" | "ExitWorktree") {
-            self.is_lost = true;
-        }
+        let has_worktree =
+            matches!(tool, "EnterWorktree" | "ExitWorktree") || input.get("isolation").is_some();
+        self.is_lost |= has_worktree;
         let Effect::Command(_) = Effect::of(tool, input) else { return };
         if self.shell == ShellDirectory::Reset {
             return;

@@ -470,7 +470,12 @@ fn the_directory_also_counts_for_the_paths_of_other_tools() {
     assert_eq!(say(&rules, "Read", &input, &workdir), "-");
     let absolute = json!({ "file_path": project.fill("PROJECT/src/main.rs") });
     assert_eq!(say(&rules, "Read", &absolute, &workdir), "allow");
-    let mut workdir = project.workdir();
-    workdir.after("EnterWorktree", &json!({ "name": "x" }));
-    assert_eq!(say(&rules, "Read", &input, &workdir), "-");
+    // A work tree is another folder.
+    for (tool, other) in
+        [("EnterWorktree", json!({ "name": "x" })), ("Agent", json!({ "isolation": "worktree" }))]
+    {
+        let mut workdir = project.workdir().with_reset_shell();
+        workdir.after(tool, &other);
+        assert_eq!(say(&rules, "Read", &input, &workdir), "-", "{tool}");
+    }
 }
