@@ -28,7 +28,7 @@ mod turn;
 pub use agent::{
     AgentRecord, AgentRecordStore, Agents, Decider, DenyAll, EXEC_COMMAND, GatewayAccess, NoObserver,
     NoRecords, Observer, ProcessKey, ReplyDelivery, SUPERVISE_COMMAND, SandboxSupport, SupervisedProgram,
-    exec_supervised, supervise,
+    TranscriptPart, exec_supervised, supervise,
 };
 pub use host_headers::HostHeaders;
 pub use http::{AssembleError, Tls};

@@ -50,6 +50,7 @@ impl ActiveTurn {
             run: self.record_inputs.run,
             key: self.record_inputs.key,
             after: None,
+            part: None,
             session: self.transcript.session.clone(),
             steps: records::write_steps(steps),
             reply: None,

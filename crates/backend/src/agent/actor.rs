@@ -201,13 +201,10 @@ impl Actor {
                         for event in read.events {
                             match event {
                                 CoreEvent::FirstEvent => self.pool.refill(),
-                                CoreEvent::Settled { settled, last, reply_sender, record, transcript, run_guards } => {
+                                CoreEvent::Settled { settled, last, reply_sender, record, run_guards } => {
                                     // Before the client gets the end of its reply: its next request may come at once.
                                     reported = activity(core, &approvals);
                                     self.pool.settle(self.id, settled, reported);
-                                    for record in transcript {
-                                        record_queue.push(record, || ());
-                                    }
                                     record_queue.push(record, move || {
                                         run_guards.complete();
                                         drop(run_guards);

@@ -314,17 +314,16 @@ impl Core {
             Message::Assistant(AssistantMessage { content: reply.blocks.clone(), extras: Extras::NONE });
         let after = turn.lineage.then(&message);
         let ActiveTurn { transcript, record_inputs, steps, reply_sender, .. } = turn;
-        let written = records::write_reply(&reply, &record_inputs.request);
         let record = AgentRecord {
             run: record_inputs.run,
             key: record_inputs.key,
             after: Some(after),
             session: transcript.session.clone(),
+            part: Some(transcript.into_part()),
             steps: records::write_steps(steps.if_hidden_from_client()),
-            reply: Some(written.clone()),
+            reply: Some(records::write_reply(&reply, &record_inputs.request)),
             delivery: ReplyDelivery::Incomplete,
         };
-        let transcript = transcript.into_records(&record_inputs.caller, &written.to_value()["content"]);
         let record = CallerRecord { caller: record_inputs.caller, record };
         self.held = Some((steps, record.clone()));
         let settled = Settled { after, calls: self.handoff.calls().to_vec() };
@@ -333,7 +332,6 @@ impl Core {
             last: batch,
             reply_sender,
             record,
-            transcript,
             run_guards: record_inputs.run_guards,
         }]
     }

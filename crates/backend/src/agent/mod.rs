@@ -69,7 +69,7 @@ pub use self::approval::{Decider, DenyAll};
 pub use self::gateway_access::{GatewayAccess, ProcessKey};
 pub use self::observer::{NoObserver, Observer};
 pub use self::own_host::bypasses_the_gateway;
-pub use self::records::{AgentRecord, AgentRecordStore, NoRecords, ReplyDelivery};
+pub use self::records::{AgentRecord, AgentRecordStore, NoRecords, ReplyDelivery, TranscriptPart};
 pub use self::sandbox::SandboxSupport;
 pub use self::supervisor::{EXEC_COMMAND, SUPERVISE_COMMAND, SupervisedProgram, exec_supervised, supervise};
 

@@ -20,7 +20,7 @@ use super::joined_reply::{JoinedReply, Prose};
 use super::launch::{Launch, Thinking};
 use super::opening::{OpeningFingerprint, describe};
 use super::sandbox;
-use super::transcript::{SessionTranscript, TurnKeys};
+use super::transcript::SessionTranscript;
 use super::turn_steps;
 use crate::turn::{RequestIdentity, Turn};
 
@@ -46,6 +46,7 @@ pub(super) struct TurnPlan {
     system: Value,
     messages: Vec<Value>,
     scope_without_session: String,
+    agent: Arc<str>,
 }
 
 impl TurnPlan {
@@ -100,6 +101,7 @@ impl TurnPlan {
             },
             system: body["system"].take(),
             scope_without_session: scope_without_session(turn, config),
+            agent: config.name.to_string().into(),
             request,
         })
     }
@@ -140,9 +142,15 @@ impl TurnPlan {
 
     /// The transcript of this session, this request included. `sent` identifies the request as the client sent it.
     pub(super) fn transcript(&self, session: String, sent: PrefixHash) -> SessionTranscript {
-        let (scope, system) = (self.scope_without_session.clone(), self.system.clone());
-        let last = TurnKeys { sent, request: self.key };
-        SessionTranscript { scope, session, system, messages: self.messages.clone(), last }
+        SessionTranscript {
+            agent: Arc::clone(&self.agent),
+            scope: self.scope_without_session.clone(),
+            session,
+            system: self.system.clone(),
+            messages: self.messages.clone(),
+            sent,
+            continues: None,
+        }
     }
 
     /// Starts the reply. `earlier_steps` are those of an interrupted run of the same turn.

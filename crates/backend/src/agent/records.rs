@@ -27,6 +27,22 @@ pub trait AgentRecordStore: Send + Sync {
     fn find_by_replies(&self, caller: &str, replies: Vec<PrefixHash>)
     -> BoxFuture<'static, Vec<AgentRecord>>;
 
+    /// The turns that led to the last complete turn of this thread, oldest first.
+    fn find_thread(
+        &self,
+        caller: &str,
+        session: &str,
+        thread: PrefixHash,
+    ) -> BoxFuture<'static, Vec<AgentRecord>>;
+
+    /// The thread of this agent that began last in the session.
+    fn find_last_thread(
+        &self,
+        caller: &str,
+        session: &str,
+        agent: &str,
+    ) -> BoxFuture<'static, Option<PrefixHash>>;
+
     /// The client has the whole reply of this run; resolves when that is durable.
     fn mark_delivered(&self, caller: &str, run: Uuid) -> BoxFuture<'static, ()>;
 }
@@ -42,12 +58,27 @@ pub struct AgentRecord {
     pub after: Option<PrefixHash>,
     /// The session of the turn.
     pub session: String,
+    /// What the turn adds to the transcript of its session; `None` while it is unfinished.
+    pub part: Option<TranscriptPart>,
     /// The agent's steps, in this module's private format.
     pub steps: JsonText,
     /// The reply as the client got it; `None` while the turn is unfinished.
     pub reply: Option<JsonText>,
     /// Whether the client got the whole reply.
     pub delivery: ReplyDelivery,
+}
+
+/// What a turn adds to the transcript of its session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TranscriptPart {
+    /// The agent.
+    pub agent: Arc<str>,
+    /// The hash of the agent and the instructions: a session has one transcript for each.
+    pub thread: PrefixHash,
+    /// The reply that the turn continues; `None` if `messages` are the conversation from its beginning.
+    pub continues: Option<PrefixHash>,
+    /// The messages since then, in the private format of the transcripts.
+    pub messages: JsonText,
 }
 
 /// Whether a client got a reply.
@@ -64,7 +95,7 @@ impl AgentRecord {
     /// A run that has done nothing yet.
     pub(super) fn begun(run: Uuid, key: PrefixHash, session: String) -> Self {
         let (steps, delivery) = (write_steps(Vec::new()), ReplyDelivery::Incomplete);
-        Self { run, key, after: None, session, steps, reply: None, delivery }
+        Self { run, key, after: None, session, part: None, steps, reply: None, delivery }
     }
 
     /// A note of the agent's back end under a key, which is no turn. A later note with this key replaces it.
@@ -77,6 +108,7 @@ impl AgentRecord {
             after: Some(key),
             // A session id of its own, so that this record does not count as a turn of a session.
             session: key.to_string(),
+            part: None,
             steps: note,
             reply: None,
             delivery: ReplyDelivery::Incomplete,
@@ -141,6 +173,14 @@ impl AgentRecordStore for NoRecords {
 
     fn find_by_replies(&self, _: &str, _: Vec<PrefixHash>) -> BoxFuture<'static, Vec<AgentRecord>> {
         Box::pin(std::future::ready(Vec::new()))
+    }
+
+    fn find_thread(&self, _: &str, _: &str, _: PrefixHash) -> BoxFuture<'static, Vec<AgentRecord>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
+    fn find_last_thread(&self, _: &str, _: &str, _: &str) -> BoxFuture<'static, Option<PrefixHash>> {
+        Box::pin(std::future::ready(None))
     }
 
     fn mark_delivered(&self, _: &str, _: Uuid) -> BoxFuture<'static, ()> {

@@ -36,7 +36,7 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
         let receipt = runs.receipt(&pool, &turn, record.run);
         return Ok(Answer { losses, origin: ReplyOrigin::Record, receipt, ..answer });
     }
-    let memory = Memory::load(&pool, &plan, &turn).await;
+    let mut memory = Memory::load(&pool, &plan, &turn).await;
     let run = match &earlier {
         EarlierRun::Interrupted(record) => Run {
             id: record.run,
@@ -44,7 +44,7 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
             unfinished: resumable(read_steps(&record.steps), &plan.tools),
         },
         EarlierRun::None | EarlierRun::Over | EarlierRun::Retried(_) => {
-            Run { id: Uuid::now_v7(), session: memory.session, unfinished: Vec::new() }
+            Run { id: Uuid::now_v7(), session: memory.session.clone(), unfinished: Vec::new() }
         }
     };
     let setup = Setup {
@@ -58,7 +58,8 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
         // If this run ends without a reply, a retry must not get the reply of the run before.
         pool.records().save(&turn.caller, AgentRecord::begun(run.id, plan.key, setup.session.clone())).await;
     }
-    let hidden = HiddenSteps { by_reply: memory.steps_by_reply, unfinished: run.unfinished };
+    let hidden =
+        HiddenSteps { by_reply: std::mem::take(&mut memory.steps_by_reply), unfinished: run.unfinished };
     let mut attempts = 0;
     let mut is_observed = false;
     loop {
@@ -85,7 +86,7 @@ pub(super) async fn start(pool: Arc<ProcessPool>, name: Arc<str>, turn: Turn) ->
             earlier_steps: hidden.unfinished.clone(),
             run_guards: runs.clone(),
         };
-        let transcript = plan.transcript(session, sent);
+        let transcript = plan.transcript(session, sent).after(memory.last_reply.as_ref());
         process.begin(TurnJob {
             turn: turn.id,
             transcript,
@@ -143,6 +144,8 @@ fn enter_session(pool: &ProcessPool, turn: &Turn, session: &str) -> bool {
 struct Memory {
     steps_by_reply: BTreeMap<usize, Vec<Value>>,
     session: Option<String>,
+    /// The turn that ended with the last reply of the conversation.
+    last_reply: Option<AgentRecord>,
 }
 
 impl Memory {
@@ -171,7 +174,10 @@ impl Memory {
                 Some(number) => drop(self.steps_by_reply.insert(number, steps)),
                 None => {}
             }
-            self.session = Some(record.session);
+            self.session = Some(record.session.clone());
+            if record.after.as_ref() == replies.last() {
+                self.last_reply = Some(record);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The transcripts of named sessions (E3): they are stored, so that a client can send only its new messages.
+//! The transcripts of sessions (E3): each turn stores what it adds, so that a client can send only its new messages.
 //!
 //! A session has one transcript per system prompt. Some clients use one session id for everything, also for making a
 //! title or a summary, and these must not mix with the main conversation (M5).
@@ -15,11 +15,10 @@ use toolgate_model::{
 
 use super::plan::TurnPlan;
 use super::pool::ProcessPool;
-use super::records::AgentRecord;
-use super::turn_job::CallerRecord;
+use super::records::{AgentRecord, TranscriptPart};
 use crate::turn::Turn;
 
-/// The maximum size of a stored transcript.
+/// The maximum size of a transcript.
 const MAX_TRANSCRIPT_BYTES: usize = 16 * 1024 * 1024;
 
 /// What a session adds to a request.
@@ -79,9 +78,10 @@ fn has_only_results(request: &TurnRequest) -> bool {
     matches!(messages.next(), Some(Message::ToolResults(_)))
 }
 
-/// The transcript of one session under one system prompt.
+/// The transcript of one session under one system prompt, up to the request of a turn.
 #[derive(Clone, Debug)]
 pub(super) struct SessionTranscript {
+    pub(super) agent: Arc<str>,
     /// The caller and the agent.
     pub(super) scope: String,
     pub(super) session: String,
@@ -89,72 +89,67 @@ pub(super) struct SessionTranscript {
     pub(super) system: Value,
     /// As Messages API JSON.
     pub(super) messages: Vec<Value>,
-    /// The turn that the last message begins.
-    pub(super) last: TurnKeys,
+    /// Identifies the request as the client sent it.
+    pub(super) sent: PrefixHash,
+    /// The last reply in it, if the turn that gave it is on record in the same transcript.
+    pub(super) continues: Option<PrefixHash>,
 }
 
-/// What is stored under a key. The serialised names are part of the store's format.
+/// What is stored of one turn. The serialised names are part of the store's format.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum StoredTranscript {
-    /// The transcript.
-    #[serde(rename = "said")]
+enum StoredPart {
+    /// The messages since the reply before.
     Messages {
-        system: Value,
-        #[serde(rename = "said")]
-        messages: Vec<Value>,
-        /// The hashes of [`TurnKeys`].
+        /// Only in the first turn.
         #[serde(default)]
-        last: Option<(String, String)>,
+        system: Value,
+        messages: Vec<Value>,
+        /// The hash of the request as the client sent it.
+        sent: String,
     },
-    /// The key of the last transcript that has instructions: a client may leave those out too.
-    At(String),
-    /// The transcript was too long to be stored.
+    /// They were too long to be stored.
     TooLong,
 }
 
 impl SessionTranscript {
-    /// The records to save when the agent has replied.
-    pub(super) fn into_records(mut self, caller: &Arc<str>, reply: &Value) -> Vec<CallerRecord> {
-        let (key, bare_key) = (self.key(), self.key_without_instructions());
-        let is_first = self.messages.iter().all(|message| message["role"] != "assistant");
-        self.messages.push(json!({ "role": "assistant", "content": reply }));
-        let mut records = vec![record(
-            caller,
-            key,
-            &StoredTranscript::Messages {
-                system: self.system,
-                messages: self.messages,
-                last: Some((self.last.sent.to_string(), self.last.request.to_string())),
-            },
-        )];
-        if is_first && key != bare_key {
-            records.push(record(caller, bare_key, &StoredTranscript::At(key.to_string())));
+    /// The same, after a reply that is on record. A turn of another session or with other instructions does not count.
+    pub(super) fn after(mut self, last_reply: Option<&AgentRecord>) -> Self {
+        let is_same = |record: &&AgentRecord| {
+            record.session == self.session
+                && record.part.as_ref().is_some_and(|part| part.thread == self.thread())
+        };
+        self.continues = last_reply.filter(is_same).and_then(|record| record.after);
+        self
+    }
+
+    /// What the turn adds to the transcript.
+    pub(super) fn into_part(mut self) -> TranscriptPart {
+        let (thread, continues) = (self.thread(), self.continues);
+        if continues.is_some() {
+            let is_reply = |message: &Value| message["role"] == "assistant";
+            let new = self.messages.iter().rposition(is_reply).map_or(0, |last| last + 1);
+            self.messages.drain(..new);
+            self.system = Value::Null;
         }
-        records
+        let sent = self.sent.to_string();
+        let part = StoredPart::Messages { system: self.system, messages: self.messages, sent };
+        let text = |part: &StoredPart| serde_json::to_value(part).map(|part| JsonText::from_value(&part));
+        let whole = text(&part).ok().filter(|text| text.as_str().len() <= MAX_TRANSCRIPT_BYTES);
+        let messages =
+            whole.or_else(|| text(&StoredPart::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
+        TranscriptPart { agent: self.agent, thread, continues, messages }
     }
 
-    fn key(&self) -> PrefixHash {
+    fn thread(&self) -> PrefixHash {
+        let instructions = self.instructions();
+        Lineage::of(&format!("thread\n{}\n{instructions}", self.scope), &[]).whole()
+    }
+
+    fn instructions(&self) -> String {
         let texts = self.system.as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
-        key(&self.scope, &self.session, &texts.collect::<Vec<_>>().join("\n"))
+        texts.collect::<Vec<_>>().join("\n")
     }
-
-    fn key_without_instructions(&self) -> PrefixHash {
-        key(&self.scope, &self.session, "")
-    }
-}
-
-fn key(scope: &str, session: &str, instructions: &str) -> PrefixHash {
-    Lineage::of(&format!("session\n{scope}\n{session}\n{instructions}"), &[]).whole()
-}
-
-fn record(caller: &Arc<str>, key: PrefixHash, entry: &StoredTranscript) -> CallerRecord {
-    let text =
-        |entry: &StoredTranscript| serde_json::to_value(entry).map(|entry| JsonText::from_value(&entry));
-    let whole = text(entry).ok().filter(|text| text.as_str().len() <= MAX_TRANSCRIPT_BYTES);
-    let steps =
-        whole.or_else(|| text(&StoredTranscript::TooLong).ok()).unwrap_or_else(JsonText::empty_object);
-    CallerRecord { caller: Arc::clone(caller), record: AgentRecord::note(key, steps) }
 }
 
 async fn load(
@@ -162,34 +157,16 @@ async fn load(
     turn: &Turn,
     transcript: SessionTranscript,
 ) -> Result<Option<EarlierTurns>, TurnError> {
-    let entry = match find(pool, turn, transcript.key()).await {
-        Some(StoredTranscript::At(key)) => match PrefixHash::from_hex(&key) {
-            Some(key) => find(pool, turn, key).await,
-            None => None,
-        },
-        found => found,
-    };
-    match entry {
-        Some(StoredTranscript::Messages { system, messages, last }) => {
-            let last = last.and_then(|(sent, request)| {
-                Some(TurnKeys {
-                    sent: PrefixHash::from_hex(&sent)?,
-                    request: PrefixHash::from_hex(&request)?,
-                })
-            });
-            Ok(Some(EarlierTurns { request: read(&system, &messages)?, last }))
+    let (records, session) = (pool.records(), transcript.session.as_str());
+    let mut turns = records.find_thread(&turn.caller, session, transcript.thread()).await;
+    if turns.is_empty() && transcript.instructions().is_empty() {
+        // A client may leave its instructions out too.
+        let last = records.find_last_thread(&turn.caller, session, &transcript.agent).await;
+        if let Some(thread) = last {
+            turns = records.find_thread(&turn.caller, session, thread).await;
         }
-        Some(StoredTranscript::TooLong) => Err(TurnError::invalid_param(
-            "messages",
-            "messages: the transcript of this session is too long to be stored: send the whole conversation",
-        )),
-        Some(StoredTranscript::At(_)) | None => Ok(None),
     }
-}
-
-async fn find(pool: &ProcessPool, turn: &Turn, key: PrefixHash) -> Option<StoredTranscript> {
-    let record = pool.records().find_by_replies(&turn.caller, vec![key]).await.into_iter().next()?;
-    serde_json::from_str(record.steps.as_str()).ok()
+    EarlierTurns::read(&turns)
 }
 
 /// The earlier turns of a session.
@@ -198,13 +175,37 @@ struct EarlierTurns {
     last: Option<TurnKeys>,
 }
 
-fn read(system: &Value, messages: &[Value]) -> Result<TurnRequest, TurnError> {
-    let body = json!({ "model": "any", "max_tokens": 1, "system": system, "messages": messages }).to_string();
-    let dialect = registry::find("anthropic-messages").ok_or_else(unreadable)?;
-    Ok(dialect.client.read_request(body.as_bytes())?.value)
-}
-
 impl EarlierTurns {
+    /// Joins the parts of a transcript; `None` if its beginning is missing.
+    fn read(turns: &[AgentRecord]) -> Result<Option<Self>, TurnError> {
+        let (mut instructions, mut conversation, mut last, mut bytes) = (Value::Null, Vec::new(), None, 0);
+        for turn in turns {
+            let (Some(part), Some(reply)) = (&turn.part, &turn.reply) else { return Err(too_long()) };
+            bytes += part.messages.as_str().len() + reply.as_str().len();
+            let stored = serde_json::from_str(part.messages.as_str()).map_err(|_| unreadable())?;
+            let StoredPart::Messages { system, messages, sent } = stored else { return Err(too_long()) };
+            match (part.continues, conversation.is_empty()) {
+                (None, true) => instructions = system,
+                (Some(_), false) => {}
+                (None, false) | (Some(_), true) => return Ok(None),
+            }
+            conversation.extend(messages);
+            conversation.push(json!({ "role": "assistant", "content": reply.to_value()["content"] }));
+            last = PrefixHash::from_hex(&sent).map(|sent| TurnKeys { sent, request: turn.key });
+        }
+        if turns.is_empty() {
+            return Ok(None);
+        }
+        if bytes > MAX_TRANSCRIPT_BYTES {
+            return Err(too_long());
+        }
+        let body =
+            json!({ "model": "any", "max_tokens": 1, "system": instructions, "messages": conversation });
+        let dialect = registry::find("anthropic-messages").ok_or_else(unreadable)?;
+        let request = dialect.client.read_request(body.to_string().as_bytes())?.value;
+        Ok(Some(Self { request, last }))
+    }
+
     fn prepend_to(self, request: &mut TurnRequest) {
         let is_instruction = |message: &&Message| matches!(message, Message::System(_));
         let given = request.messages.iter().take_while(is_instruction).count();
@@ -239,6 +240,13 @@ fn unknown_session(session: &str) -> TurnError {
     );
     error.code = Some("session_not_found".to_owned());
     error
+}
+
+fn too_long() -> TurnError {
+    TurnError::invalid_param(
+        "messages",
+        "messages: the transcript of this session is too long to be stored: send the whole conversation",
+    )
 }
 
 fn unreadable() -> TurnError {

@@ -77,7 +77,6 @@ pub(super) enum CoreEvent {
         last: Batch,
         reply_sender: ReplySender,
         record: CallerRecord,
-        transcript: Vec<CallerRecord>,
         run_guards: RunGuards,
     },
     /// The program did something that must not be repeated.
