@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolgate_model::TurnError;
 use toolgate_model::approval::{Decision, PermissionUpdate, ToolUse};
+use toolgate_model::observed::{Observation, Subject};
 
 use super::console::{answer_json, read_json, refuse};
 use super::{Caller, check_media_type};
@@ -66,7 +67,11 @@ pub(super) async fn permission_request(
     }
     let program = if input.turn_id.is_some() { Program::Codex } else { Program::ClaudeCode };
     let folder = Folder::new(input.cwd.as_ref());
-    let concluded = Arc::clone(&worker.shared.inbox).conclude(tool_use(input, program, &caller), folder);
+    let tool_use = tool_use(input, program, &caller);
+    let shared = &worker.shared;
+    let observed = Observation::external_session(&tool_use);
+    shared.bus.publish(shared.clock.now(), Subject::of_tool_use(&tool_use), observed);
+    let concluded = Arc::clone(&shared.inbox).conclude(tool_use, folder);
     let answer = tokio::select! {
         conclusion = concluded => match conclusion {
             Conclusion::Decided(decision) => output(program, decision),

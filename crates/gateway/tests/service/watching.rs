@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::Method;
 use serde_json::{Value, json};
+use toolgate_gateway::approval::{Rule, Rules};
 use toolgate_gateway::{Clock, SystemClock};
 use toolgate_model::CallId;
 use toolgate_model::observed::{Observation, ObservedEvent, SessionName, Subject, TurnEnd, TurnEndKind};
 use toolgate_state::{Bus, Joined, MAX_BUS_EVENTS, Subscription, UnixMillis};
 use toolgate_testkit::{Script, ScriptedUpstream};
 
-use crate::gate::{Gate, Surroundings, ask, ask_messages, backends, config};
+use crate::gate::{Gate, Surroundings, ask, ask_messages, backends, config, console_token};
 use crate::replies;
 
 fn subscribe(bus: &Arc<Bus>) -> Subscription {
@@ -420,4 +421,42 @@ async fn watching_is_counted() {
     ] {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
+}
+
+#[tokio::test]
+async fn a_question_of_an_agent_elsewhere_is_watched_and_in_the_snapshot() {
+    let upstream = ScriptedUpstream::start().await;
+    let mut config = config();
+    config.approvals.rules = Rules::new(vec![Rule::parse("ask *").expect("a rule")]);
+    let gate = Gate::start(&config, backends(&upstream));
+    let mut watching = subscribe(&gate.bus);
+    let hook = json!({
+        "hook_event_name": "PermissionRequest", "session_id": "elsewhere", "cwd": "/w", "permission_mode": "default",
+        "tool_name": "Bash", "tool_input": { "command": "touch x" },
+    });
+    let (answer, ()) = tokio::join!(gate.post("/hooks/permission-request", &hook), async {
+        let mut events = Vec::new();
+        while !kinds(&events).contains(&"asked") {
+            events.extend(watching.next().await.expect("the subscriber keeps up"));
+        }
+        assert_eq!(kinds(&events), ["session", "asked"]);
+        let asked = serde_json::to_value(&*events[1]).expect("JSON");
+        let snapshot = gate.get_console("/console/api/snapshot", &[]).await.json().await;
+        let session = &snapshot["sessions"][0];
+        assert_eq!((&session["session"], &session["backend"]), (&json!("elsewhere"), &json!("external")));
+        assert_eq!(
+            (&session["state"], &session["questions"]),
+            (&json!("waiting"), &json!([asked["question"]]))
+        );
+        let pending = &snapshot["pending"][0];
+        assert_eq!((&pending["id"], &pending["tool"]), (&asked["question"], &json!("Bash")));
+        let path = format!("/console/api/approvals/{}", asked["question"].as_str().expect("an id"));
+        let token = console_token();
+        let headers = [("authorization", token.as_str()), ("content-type", "application/json")];
+        let decided = gate.send(Method::POST, &path, &headers, r#"{"decision":"deny","message":"no"}"#).await;
+        assert_eq!(decided.status(), 200);
+    });
+    assert_eq!(answer.status(), 200);
+    let events = watching.next().await.expect("the subscriber keeps up");
+    assert_eq!(serde_json::to_value(&*events[0]).expect("JSON")["outcome"], "denied");
 }

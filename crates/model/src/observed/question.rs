@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Observation, SessionName, Subject, TurnId};
+use super::{BackendKind, Observation, ObservedSession, SessionName, SessionState, Subject, TurnId};
 use crate::approval::{Decision, Outcome, Question, QuestionId, Resolution, ToolUse};
 use crate::ids::{CallId, ToolName};
 
@@ -35,15 +35,30 @@ impl From<&Outcome> for DecidedOutcome {
     }
 }
 
+/// The longest name of a session. Agents elsewhere choose theirs.
+const MAX_SESSION_NAME_BYTES: usize = 128;
+
 impl Subject {
     /// The session and turn of a tool use. Its call names the sub-agent, if one made it.
     pub fn of_tool_use(tool_use: &ToolUse) -> Self {
         let turn = tool_use.turn.as_deref().and_then(|turn| Uuid::parse_str(turn).ok()).map(TurnId);
-        Self { session: SessionName::new(tool_use.session.as_str()), turn, parent: None }
+        let session = &tool_use.session[..tool_use.session.floor_char_boundary(MAX_SESSION_NAME_BYTES)];
+        Self { session: SessionName::new(session), turn, parent: None }
     }
 }
 
 impl Observation {
+    /// The session of an agent that somebody else runs.
+    pub fn external_session(tool_use: &ToolUse) -> Self {
+        Self::Session(ObservedSession {
+            caller: tool_use.caller.as_str().into(),
+            title: None,
+            model: tool_use.agent.as_str().into(),
+            backend: BackendKind::External,
+            state: SessionState::Starting,
+        })
+    }
+
     /// A question is asked.
     pub fn asked(question: &Question) -> Self {
         Self::Asked {

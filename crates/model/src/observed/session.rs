@@ -12,7 +12,7 @@ pub struct ObservedSession {
     /// The first line of the user's first text; absent if it has no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The model that the client named.
+    /// The model that the client named; the agent's name if somebody else runs it.
     pub model: Arc<str>,
     /// Which kind of back end answers.
     pub backend: BackendKind,

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use toolgate_model::observed::{Epoch, EventPosition, Observation, ObservedEvent, Subject};
+use toolgate_model::CallId;
+use toolgate_model::observed::{Epoch, EventPosition, Observation, ObservedEvent, ObservedLoss, Subject};
 
 use super::COALESCE_WINDOW;
 use super::sessions::SessionTable;
@@ -213,26 +214,27 @@ fn delta_text_mut(observation: &mut Observation) -> Option<&mut String> {
 
 /// The bytes of an event. Growing adds exactly the bytes of the new text.
 fn size(event: &ObservedEvent) -> usize {
-    let texts = match &event.observation {
-        Observation::TextDelta { text, .. }
-        | Observation::ReasoningDelta { text, .. }
-        | Observation::InputDelta { text, .. }
-        | Observation::Result { text, .. } => text.len(),
-        Observation::TurnEnded(end) => {
-            let losses: usize = end.losses.iter().map(|loss| loss.place.len() + loss.reason.len()).sum();
-            losses + end.error.as_ref().map_or(0, String::len)
-        }
-        Observation::Losses { losses } => {
-            losses.iter().map(|loss| loss.place.len() + loss.reason.len()).sum()
-        }
-        Observation::Running { note, .. } => note.as_ref().map_or(0, String::len),
-        Observation::Session(_)
-        | Observation::TurnStarted(_)
-        | Observation::CallStarted { .. }
-        | Observation::InputComplete { .. }
-        | Observation::Asked { .. }
-        | Observation::Decided { .. }
-        | Observation::Usage(_) => 0,
+    let optional = |text: Option<&str>| text.map_or(0, str::len);
+    let lost = |losses: &[ObservedLoss]| -> usize {
+        losses.iter().map(|loss| loss.place.len() + loss.reason.len()).sum()
     };
-    EVENT_BYTES + texts
+    let texts = match &event.observation {
+        Observation::TextDelta { text, .. } | Observation::ReasoningDelta { text, .. } => text.len(),
+        Observation::InputDelta { call, text } | Observation::Result { call, text, .. } => {
+            call.as_str().len() + text.len()
+        }
+        Observation::TurnEnded(end) => lost(&end.losses) + optional(end.error.as_deref()),
+        Observation::Losses { losses } => lost(losses),
+        Observation::Running { call, note, .. } => call.as_str().len() + optional(note.as_deref()),
+        Observation::Session(session) => session.model.len() + optional(session.title.as_deref()),
+        Observation::TurnStarted(start) => start.model.len(),
+        Observation::CallStarted { call, tool, .. } => call.as_str().len() + tool.as_str().len(),
+        Observation::InputComplete { call } => call.as_str().len(),
+        Observation::Asked { call, tool, .. } => {
+            tool.as_str().len() + optional(call.as_ref().map(CallId::as_str))
+        }
+        Observation::Decided { call, by, .. } => by.len() + optional(call.as_ref().map(CallId::as_str)),
+        Observation::Usage(_) => 0,
+    };
+    EVENT_BYTES + event.subject.session.as_str().len() + texts
 }
