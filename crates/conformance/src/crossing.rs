@@ -5,6 +5,7 @@ use std::sync::Arc;
 use toolgate_model::stop_reason::StopReasonNormalizer;
 use toolgate_model::{Losses, Reply, TurnRequest, pairing, reply};
 
+use crate::adaptation::{Host, adapted};
 use crate::essence::{self, Statement};
 use crate::explain::unexplained;
 use crate::{Verdict, context};
@@ -31,7 +32,8 @@ pub(super) fn request(from: &Dialect, request: &TurnRequest, faults: &mut Verdic
                 if written.losses.contains("tool result") {
                     pairing::repair(&mut repaired.messages, &mut Losses::default());
                 }
-                let before = essence::of_request(&repaired);
+                let host = Host { dialect: dialect.upstream.id(), profile: &profile };
+                let before = essence::of_request(&adapted(&repaired, host, &written.losses));
                 let after = essence::of_written(&repaired, &read.value, translation.names());
                 report_unexplained(&format!("request in {name}"), &before, &after, &written.losses, faults);
             }

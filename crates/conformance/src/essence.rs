@@ -2,19 +2,21 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolgate_model::tool::AllowedTool;
 use toolgate_model::{
-    Block, CallKind, Document, JsonText, Message, Part, Reasoning, Reply, SealToken, Source, StopReason,
-    Tool, ToolCall, ToolOutcome, TurnRequest, references,
+    Block, Document, Message, Part, Reasoning, Reply, SealToken, Source, StopReason, Tool, ToolCall,
+    ToolOutcome, TurnRequest,
 };
 
 mod call_numbers;
 mod settings;
+mod tools;
 
 use call_numbers::CallNumbers;
 use settings::settings;
 use toolgate_dialect::NameMap;
+pub(crate) use tools::parsed;
 
 /// One piece of content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +106,7 @@ fn of_conversation<'a>(request: &'a TurnRequest, mut calls: CallNumbers<'a>) -> 
             Message::User(message) => parts(Speaker::User, &message.content, &mut statements),
             Message::Assistant(message) => {
                 for content in &message.content {
-                    block(content, |call| calls.call(call), &mut statements);
+                    block(content, |call| (calls.call(call), tools::arguments(call)), &mut statements);
                 }
                 seals(&message.content, &mut statements);
             }
@@ -125,7 +127,9 @@ fn of_conversation<'a>(request: &'a TurnRequest, mut calls: CallNumbers<'a>) -> 
             }
         }
     }
-    statements.extend(request.tools.iter().filter(|tool| is_allowed(tool, request)).map(tool));
+    for tool in request.tools.iter().filter(|tool| is_allowed(tool, request)) {
+        tools::tool(tool, &mut statements);
+    }
     settings(request, &mut statements);
     joined(statements)
 }
@@ -158,7 +162,8 @@ pub fn of_written(original: &TurnRequest, written: &TurnRequest, names: &NameMap
 pub fn of_reply(reply: &Reply) -> Vec<Statement> {
     let mut statements = Vec::new();
     for content in &reply.blocks {
-        block(content, |call| call.id.as_str().to_owned(), &mut statements);
+        let call = |call: &ToolCall| (call.id.as_str().to_owned(), tools::unwrapped_arguments(call));
+        block(content, call, &mut statements);
     }
     seals(&reply.blocks, &mut statements);
     let called = reply.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
@@ -197,6 +202,8 @@ fn parts<'p>(speaker: Speaker, parts: impl IntoIterator<Item = &'p Part>, statem
             Part::Text(text) => statements.extend(Statement::text(speaker, &text.text)),
             Part::Image(image) => {
                 statements.push(Statement::non_text(speaker, "image", source(&image.source)));
+                let detail = image.detail.as_deref().filter(|detail| *detail != "auto");
+                statements.extend(detail.map(|detail| Statement::non_text(speaker, "image.detail", detail)));
             }
             Part::Document(Document { source: Source::Text(text), name, .. }) => {
                 // Dialects that write a text document as plain text put its name on the first line.
@@ -231,17 +238,23 @@ fn source(source: &Source) -> String {
     }
 }
 
-/// The statements of a block. `id` identifies a call.
-fn block<'a>(block: &'a Block, id: impl FnOnce(&'a ToolCall) -> String, statements: &mut Vec<Statement>) {
+/// The statements of a block. `call` gives what identifies a call, and its arguments.
+fn block<'a>(
+    block: &'a Block,
+    call: impl FnOnce(&'a ToolCall) -> (String, String),
+    statements: &mut Vec<Statement>,
+) {
     match block {
         Block::Text(text) => statements.extend(Statement::text(Speaker::Assistant, &text.text)),
         Block::Refusal(text) => statements.extend(Statement::text(Speaker::Refusal, &text.text)),
         Block::Reasoning(reasoning) => {
             statements.extend(Statement::text(Speaker::Reasoning, &reasoning.text()));
         }
-        Block::ToolCall(call) => {
-            let detail = format!("{} {}", id(call), arguments(call));
-            statements.push(Statement::non_text(Speaker::ToolCall, call.name.as_str(), detail));
+        Block::ToolCall(made) => {
+            let (id, arguments) = call(made);
+            let name = made.name.as_str();
+            statements.push(Statement::non_text(Speaker::ToolCall, name, format!("call {id}")));
+            statements.push(Statement::non_text(Speaker::ToolCall, name, arguments));
         }
         Block::Opaque(opaque) => {
             statements.push(Statement::non_text(Speaker::Assistant, &opaque.kind, ""));
@@ -282,89 +295,4 @@ fn is_allowed(tool: &Tool, request: &TurnRequest) -> bool {
             .iter()
             .any(|allowed| matches!(allowed, AllowedTool::Named(allowed, _) if allowed.as_str() == name))
     })
-}
-
-fn tool(tool: &Tool) -> Statement {
-    match tool {
-        Tool::Function(function) => {
-            let schema = function.schema.as_ref().map(JsonText::to_value);
-            let description = function.description.as_deref().unwrap_or_default();
-            let detail = format!("{description} {}", plain_schema(schema));
-            Statement::non_text(Speaker::OfferedTool, function.name.as_str(), detail)
-        }
-        // Dialects without custom tools offer a function with the only parameter `input`.
-        Tool::Custom(custom) => {
-            let description = custom.description.as_deref().unwrap_or_default();
-            let schema = json!({ "type": "object", "properties": { "input": {} } });
-            let detail = format!("{description} {schema}");
-            Statement::non_text(Speaker::OfferedTool, custom.name.as_str(), detail)
-        }
-        Tool::Provider(opaque) => Statement::non_text(Speaker::OfferedTool, &opaque.kind, "of its provider"),
-    }
-}
-
-/// What a schema describes, without references: the properties, their types and allowed values. Writers move limits and
-/// other rules that a host does not support into descriptions.
-fn plain_schema(schema: Option<Value>) -> Value {
-    let mut schema = schema.unwrap_or_else(|| json!({}));
-    if let Some(flat) = references::inlined(&schema) {
-        schema = flat.schema;
-    }
-    let mut plain = structure(&schema);
-    let Some(fields) = plain.as_object_mut() else { return plain };
-    fields.entry("type").or_insert_with(|| Value::from("object"));
-    let properties = fields.entry("properties").or_insert_with(|| json!({}));
-    // The parameter of a wrapped custom tool has no type.
-    if properties.as_object().is_some_and(|all| all.len() == 1 && all.contains_key(CUSTOM_INPUT)) {
-        return json!({ "type": "object", "properties": { CUSTOM_INPUT: {} } });
-    }
-    fields.sort_keys();
-    plain
-}
-
-fn structure(schema: &Value) -> Value {
-    let Some(fields) = schema.as_object() else { return schema.clone() };
-    let mut plain = serde_json::Map::new();
-    for (name, value) in fields {
-        let value = match (name.as_str(), value) {
-            ("type", Value::Array(types)) => {
-                let types: Vec<&Value> = types.iter().filter(|kind| **kind != "null").collect();
-                if let [only] = types.as_slice() { (*only).clone() } else { json!(types) }
-            }
-            ("type" | "enum", value) => value.clone(),
-            ("properties", Value::Object(properties)) => {
-                let mut all: serde_json::Map<String, Value> =
-                    properties.iter().map(|(name, schema)| (name.clone(), structure(schema))).collect();
-                all.sort_keys();
-                Value::Object(all)
-            }
-            ("items", value) => structure(value),
-            ("anyOf" | "oneOf" | "allOf", Value::Array(variants)) => variants.iter().map(structure).collect(),
-            (_, _) => continue,
-        };
-        plain.insert(name.clone(), value);
-    }
-    plain.sort_keys();
-    Value::Object(plain)
-}
-
-/// The only parameter of a wrapped custom tool.
-const CUSTOM_INPUT: &str = "input";
-
-/// Dialects without custom tools write a custom tool's text as the only field `input`.
-fn arguments(call: &ToolCall) -> Value {
-    if call.kind == CallKind::Custom {
-        return Value::from(call.arguments.as_str());
-    }
-    match serde_json::from_str::<Value>(&call.arguments) {
-        Ok(Value::Object(fields))
-            if fields.len() == 1 && fields.get(CUSTOM_INPUT).is_some_and(Value::is_string) =>
-        {
-            fields[CUSTOM_INPUT].clone()
-        }
-        Ok(Value::Null) => json!({}),
-        Err(_) if call.arguments.trim().is_empty() => json!({}),
-        Ok(value) => value,
-        Err(_) => Value::from(call.arguments.as_str()),
-    }
 }

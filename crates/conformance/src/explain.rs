@@ -1,17 +1,19 @@
 //! Decides which differences between an original and its translation the reported losses explain. A loss explains
 //! only differences at its own place.
 
+use serde_json::Value;
 use toolgate_model::Losses;
 
-use crate::essence::{Content, Speaker, Statement, joined};
+use crate::essence::{Content, Speaker, Statement, joined, parsed};
 
 /// The first difference that no loss explains.
 pub fn unexplained(before: &[Statement], after: &[Statement], losses: &Losses) -> Option<String> {
     let reported = Reported(losses.iter().map(|loss| loss.place.as_str()).collect());
     let after: Vec<Statement> =
         after.iter().filter(|statement| !is_default(statement, before)).cloned().collect();
-    let (expected, lost) = reported.partition(before);
-    let (arrived, kept) = reported.partition(&after);
+    let arrives = |content: &Content| after.iter().any(|statement| statement.content == *content);
+    let (expected, lost) = reported.partition(before, arrives);
+    let (arrived, kept) = reported.partition(&after, |_| true);
     if let Some(invented) = kept.iter().find(|statement| !occurs_in(statement, &lost)) {
         return Some(format!("{invented:.120?} is reported as lost, but the original does not contain it"));
     }
@@ -28,25 +30,30 @@ pub fn unexplained(before: &[Statement], after: &[Statement], losses: &Losses) -
     ))
 }
 
-/// True for what a dialect adds where the original says nothing: an estimate of the tokens, and the output limit that
-/// the Messages API requires.
+/// True for what a dialect adds where the original says nothing: an estimate of the tokens.
 fn is_default(statement: &Statement, before: &[Statement]) -> bool {
-    let is_limit = |statement: &Statement| matches!(&statement.content, Content::NonText(name, _) if name == "max_tokens");
     let is_usage = |statement: &Statement| statement.speaker == Speaker::Usage;
-    let is_new = |of_kind: &dyn Fn(&Statement) -> bool| of_kind(statement) && !before.iter().any(of_kind);
-    is_new(&is_limit) || is_new(&is_usage)
+    is_usage(statement) && !before.iter().any(is_usage)
 }
 
 /// The places of the losses.
 struct Reported<'a>(Vec<&'a str>);
 
 impl Reported<'_> {
-    /// Splits statements into those that must arrive and those that may be missing.
-    fn partition(&self, statements: &[Statement]) -> (Vec<Statement>, Vec<Statement>) {
+    /// Splits statements into those that must arrive and those that may be missing. A document that arrives was not
+    /// rewritten.
+    fn partition(
+        &self,
+        statements: &[Statement],
+        arrives: impl Fn(&Content) -> bool,
+    ) -> (Vec<Statement>, Vec<Statement>) {
         let (mut required, mut optional) = (Vec::new(), Vec::new());
         for statement in statements {
+            let is_document = matches!(&statement.content, Content::NonText(kind, _) if kind == "document");
             if self.explains(statement) {
                 optional.push(statement.clone());
+            } else if is_document && arrives(&statement.content) {
+                required.push(self.moved(statement));
             } else {
                 required.extend(self.rephrased(statement));
             }
@@ -85,21 +92,19 @@ impl Reported<'_> {
         self.ends_with(kind) || self.0.iter().any(|place| place.ends_with(&tag))
     }
 
-    /// A loss inside the schema of this tool.
-    fn of_schema(&self, tool: &str) -> bool {
-        let place = format!("tools[{tool}].");
-        self.0.iter().any(|reported| reported.starts_with(&place))
+    /// A loss of what the model thought. The place `reasoning` itself is the setting.
+    fn of_earlier_reasoning(&self) -> bool {
+        self.ends_with("thinking") || self.0.iter().any(|place| place.ends_with(".reasoning"))
     }
 
     /// True if the statement may be missing.
     fn explains(&self, Statement { speaker, content }: &Statement) -> bool {
         match (speaker, content) {
-            (Speaker::Reasoning, Content::Text(_)) => {
-                self.ends_with("reasoning") || self.ends_with("thinking")
-            }
+            (Speaker::Reasoning, Content::Text(_)) => self.of_earlier_reasoning(),
             (Speaker::ToolResult, Content::NonText(kind, _)) if kind == "error" => self.ends_with("is_error"),
             (Speaker::ToolResult | Speaker::User, Content::NonText(kind, _)) if is_attachment(kind) => {
-                self.of_kind(kind) && !self.ends_with(".document")
+                let lost_image = kind == "image.detail" && self.of_kind("image");
+                (lost_image || self.of_kind(kind)) && !self.ends_with(".document")
             }
             (
                 Speaker::System
@@ -110,16 +115,10 @@ impl Reported<'_> {
                 Content::NonText(kind, _),
             ) => self.of_kind(kind),
             (Speaker::Reasoning, Content::NonText(..)) => {
-                ["seal", "reasoning", "thinking"].iter().any(|name| self.ends_with(name))
+                self.ends_with("seal") || self.of_earlier_reasoning()
             }
-            (Speaker::Setting, Content::NonText(name, _)) if name == "reasoning" => {
-                ["reasoning", "thinking", "reasoning_effort", "effort"]
-                    .iter()
-                    .any(|name| self.ends_with(name))
-            }
-            (Speaker::Setting, Content::NonText(name, _)) if name == "max_tokens" => {
-                self.at("max_tokens") || self.at("max_output_tokens")
-            }
+            // What a loss makes of these is a rule of `adaptation`.
+            (Speaker::Setting, Content::NonText(name, _)) if ADAPTED.contains(&name.as_str()) => false,
             (Speaker::Setting, Content::NonText(name, _)) => {
                 self.at(name) || self.at(&format!("tool_choice[{name}]"))
             }
@@ -129,31 +128,22 @@ impl Reported<'_> {
         }
     }
 
-    /// The statement without text that a loss says was added.
-    fn without_additions(&self, statement: &Statement) -> Option<Statement> {
-        let Content::Text(text) = &statement.content else { return Some(statement.clone()) };
-        let text = if statement.speaker == Speaker::User && self.at("messages[0]") {
-            text.strip_prefix(FIRST_TURN).unwrap_or(text).to_owned()
-        } else if statement.speaker == Speaker::System && self.at("response_format") {
-            text.replacen(JSON_ONLY, "", 1)
-        } else {
-            text.clone()
-        };
-        let is_left = !text.is_empty();
-        is_left.then_some(Statement { speaker: statement.speaker, content: Content::Text(text) })
+    /// Attachments of results move to a user message for hosts that accept only text from tools.
+    fn moved(&self, statement: &Statement) -> Statement {
+        let is_moved = statement.speaker == Speaker::ToolResult && self.at(MOVED);
+        let speaker = if is_moved { Speaker::User } else { statement.speaker };
+        Statement { speaker, content: statement.content.clone() }
     }
 
     /// The statement as a loss says it was rewritten. Applied to both sides before they are compared.
     fn rephrased(&self, statement: &Statement) -> Option<Statement> {
-        let statement = &self.without_additions(statement)?;
         let Statement { speaker, content } = statement;
         match (speaker, content) {
             (Speaker::Refusal, Content::Text(text)) if self.at("refusal") => {
                 Some(Statement { speaker: Speaker::Assistant, content: Content::Text(text.clone()) })
             }
-            // Attachments of results move to a user message for hosts that accept only text from tools.
             (Speaker::ToolResult, Content::NonText(kind, _)) if is_attachment(kind) && self.at(MOVED) => {
-                self.rephrased(&Statement { speaker: Speaker::User, content: content.clone() })
+                self.rephrased(&self.moved(statement))
             }
             (Speaker::System, Content::Text(text)) if self.at("messages[].system") => {
                 Some(Statement { speaker: Speaker::User, content: Content::Text(text.clone()) })
@@ -170,13 +160,9 @@ impl Reported<'_> {
                 (!text.is_empty()).then_some(Statement { speaker: *speaker, content: Content::Text(text) })
             }
             (Speaker::User, Content::Text(text)) if self.at(MOVED) && text.starts_with(ATTACHED) => None,
-            // A schema that the host would refuse.
-            (Speaker::OfferedTool, Content::NonText(name, _)) if self.of_schema(name) => {
-                Some(Statement { speaker: *speaker, content: Content::NonText(name.clone(), String::new()) })
-            }
-            // Arguments that are not a JSON object are wrapped in one.
-            (Speaker::ToolCall, Content::NonText(name, _)) if self.ends_with("tool_use.input") => {
-                Some(Statement { speaker: *speaker, content: Content::NonText(name.clone(), String::new()) })
+            (Speaker::ToolCall, Content::NonText(name, detail)) if self.ends_with("tool_use.input") => {
+                let content = Content::NonText(name.clone(), without_raw(detail));
+                Some(Statement { speaker: *speaker, content })
             }
             (_, Content::Text(_) | Content::NonText(..)) => Some(statement.clone()),
         }
@@ -209,13 +195,18 @@ const MOVED: &str = "messages[].tool_result";
 /// The start of that user message, without white space.
 const ATTACHED: &str = "Attachedtotheresultoftoolcall";
 
-/// What a conversation starts with that began with an assistant turn, without white space.
-const FIRST_TURN: &str = "Continue.";
-/// What replaces the JSON mode of a host that has none, without white space.
-const JSON_ONLY: &str = "ReplywithoneJSONobjectandnothingelse.";
+/// Settings that a loss may change, but never excuse.
+const ADAPTED: [&str; 3] = ["max_tokens", "reasoning", "response_format"];
 
 fn is_attachment(kind: &str) -> bool {
-    ["image", "document", "audio"].contains(&kind)
+    ["image", "image.detail", "document", "audio"].contains(&kind)
+}
+
+/// The arguments of a call as they were before they were wrapped in an object.
+fn without_raw(detail: &str) -> String {
+    let wrapped = detail.strip_prefix("arguments ").and_then(|json| serde_json::from_str::<Value>(json).ok());
+    let raw = wrapped.as_ref().and_then(|wrapped| wrapped.get("_raw")).and_then(Value::as_str);
+    raw.map_or_else(|| detail.to_owned(), |raw| format!("arguments {}", parsed(raw)))
 }
 
 fn without_notes(text: String) -> String {
@@ -227,9 +218,7 @@ fn without_notes(text: String) -> String {
 /// True if the statement, or all of its text, occurs in the original. A loss never adds content.
 fn occurs_in(statement: &Statement, before: &[Statement]) -> bool {
     match &statement.content {
-        Content::NonText(kind, _) => before.iter().any(
-            |earlier| matches!(&earlier.content, Content::NonText(earlier_kind, _) if earlier_kind == kind),
-        ),
+        Content::NonText(..) => before.contains(statement),
         Content::Text(text) => {
             let mut earlier =
                 before.iter().filter(|earlier| earlier.speaker == statement.speaker).flat_map(|earlier| {
@@ -275,8 +264,9 @@ mod tests {
         check(&statements, &statements[1..], &["messages[].reasoning"], true);
         check(&statements, &statements[1..], &["messages[].reasoning.seal"], false);
         check(&statements, &statements[1..], &["top_k", "output[web_search_call]"], false);
-        check(&statements, &statements[2..], &["reasoning", "output[web_search_call]"], true);
-        check(&statements, &statements[..2], &["reasoning", "output[web_search_call]"], false);
+        check(&statements, &statements[2..], &["messages[].reasoning", "output[web_search_call]"], true);
+        check(&statements, &statements[2..], &["reasoning", "output[web_search_call]"], false);
+        check(&statements, &statements[..2], &["messages[].reasoning", "output[web_search_call]"], false);
         check(
             &statements,
             &[text(Speaker::Reasoning, "else"), statements[1].clone(), statements[2].clone()],
@@ -286,6 +276,47 @@ mod tests {
         check(&[non_text(Speaker::Setting, "seed")], &[], &["seed"], true);
         check(&[non_text(Speaker::Setting, "seed")], &[], &["temperature"], false);
         check(&[non_text(Speaker::StopReason, "stop")], &[], &["stop"], false);
+    }
+
+    #[test]
+    fn a_loss_excuses_no_other_value() {
+        let setting = |name: &str, detail: &str| Statement {
+            speaker: Speaker::Setting,
+            content: Content::NonText(name.to_owned(), detail.to_owned()),
+        };
+        check(&[setting("stop", "a"), setting("stop", "b")], &[setting("stop", "a")], &["stop"], true);
+        check(&[setting("stop", "a")], &[setting("stop", "b")], &["stop"], false);
+        check(&[setting("tool_choice", "a")], &[setting("tool_choice", "b")], &["tool_choice"], false);
+        check(&[setting("max_tokens", "9")], &[setting("max_tokens", "8")], &["max_tokens"], false);
+        check(&[setting("reasoning", "effort low")], &[], &["reasoning"], false);
+        let offered = |detail: &str| Statement {
+            speaker: Speaker::OfferedTool,
+            content: Content::NonText("f".to_owned(), detail.to_owned()),
+        };
+        let tool = [offered("function reads"), offered("schema {}"), offered("strict")];
+        check(&tool, &[], &["tools[f]"], true);
+        check(&tool, &[offered("function reads"), offered("schema []")], &["tools[f].strict"], false);
+        let call = |arguments: &str| Statement {
+            speaker: Speaker::ToolCall,
+            content: Content::NonText("f".to_owned(), format!("arguments {arguments}")),
+        };
+        let raw = [call(r#"{"_raw":"[1]"}"#), call(r#"{"a":1}"#)];
+        check(&[call("[1]"), call(r#"{"a":1}"#)], &raw, &["tool_use.input"], true);
+        check(&[call("[1]"), call(r#"{"a":2}"#)], &raw, &["tool_use.input"], false);
+        check(&[call("[2]"), call(r#"{"a":1}"#)], &raw, &["tool_use.input"], false);
+    }
+
+    #[test]
+    fn a_lost_document_excuses_no_other_one() {
+        let document = |data: &str| Statement {
+            speaker: Speaker::User,
+            content: Content::NonText("document".to_owned(), data.to_owned()),
+        };
+        let (lost, kept) = (document("https://a"), document("application/pdf b"));
+        let words = text(Speaker::User, "[document:https://a]");
+        let place = "messages[].document";
+        check(&[lost.clone(), kept.clone()], &[words.clone(), kept.clone()], &[place], true);
+        check(&[lost, kept], &[words, document("application/pdf c")], &[place], false);
     }
 
     #[test]

@@ -8,8 +8,10 @@
 //! ```
 //!
 //! Everything passes through the model; the original text is not kept. Within one dialect, bodies must be equal up to
-//! [`equivalence`]; across dialects, every difference must be reported as a loss at its place.
+//! [`equivalence`]; across dialects, every difference must be a documented [`adaptation`] or reported as a loss at its
+//! place.
 
+pub mod adaptation;
 mod crossing;
 pub mod equivalence;
 pub mod essence;

@@ -6,6 +6,7 @@ mod generate;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use toolgate_conformance::adaptation::{Host, adapted};
 use toolgate_conformance::explain::unexplained;
 use toolgate_conformance::{context, essence, streams};
 use toolgate_dialect::frame::{MAX_FRAME_BYTES, SseDecoder};
@@ -14,8 +15,20 @@ use toolgate_dialect::registry::ALL;
 use toolgate_dialect::{RequestForm, Translation};
 use toolgate_model::{Delta, DialectId, Grammar, Losses, ModelName, Reply, TurnEvent, TurnRequest, reply};
 
-/// Host models: one that reasons always, one never, one on request, and one that no table knows.
-const MODELS: [&str; 4] = ["gpt-5", "gpt-4o-mini", "claude-sonnet-4-5", "some-model"];
+/// Host models: those that reason always, never, by default or on request, with efforts, budgets or a mere switch; one
+/// that takes no functions while it reasons on Chat; and one that no table knows.
+const MODELS: [&str; 10] = [
+    "gpt-5",
+    "gpt-4o-mini",
+    "gpt-5.1",
+    "gpt-5.5",
+    "claude-sonnet-4-5",
+    "claude-opus-4-6",
+    "claude-opus-5",
+    "deepseek-v4",
+    "qwen3-32b",
+    "some-model",
+];
 
 /// A client's dialect that no host speaks, so that every request is translated.
 const FOREIGN: DialectId = DialectId { name: "foreign", provider: "foreign" };
@@ -101,8 +114,10 @@ proptest! {
             let read = dialect.client.read_request(&first.body);
             prop_assert!(read.is_ok(), "{name}: {:?}\n{}", read.err(), String::from_utf8_lossy(&first.body));
             let read = read.unwrap().value;
-            let (sent, arrived) = (essence::of_request(&before), essence::of_written(&before, &read, translation.names()));
-            prop_assert_eq!(unexplained(&sent, &arrived, &first.losses), None, "{}", name);
+            let host = Host { dialect: dialect.upstream.id(), profile: &profile };
+            let sent = essence::of_request(&adapted(&before, host, &first.losses));
+            let arrived = essence::of_written(&before, &read, translation.names());
+            prop_assert_eq!(unexplained(&sent, &arrived, &first.losses), None, "{} for {}", name, model);
             let again = dialect.upstream.write_request(&read, RequestForm::AsRead).unwrap();
             let (first, again) = (json(&first.body), json(&again.body));
             let id = dialect.client.id();

@@ -1,8 +1,10 @@
 //! The settings of a request, under the names that loss reports use.
 
-use toolgate_model::{Choice, OutputFormat, Parallel, ReasoningRequest, Sampling, TurnRequest};
+use toolgate_model::{
+    Choice, OpenAiOptions, OutputFormat, Parallel, ReasoningRequest, Sampling, TurnRequest,
+};
 
-use super::{Speaker, Statement, plain_schema};
+use super::{Speaker, Statement, tools};
 
 /// Values that change nothing.
 const NEUTRAL: [(&str, f64); 4] =
@@ -34,6 +36,7 @@ pub(super) fn settings(request: &TurnRequest, statements: &mut Vec<Statement>) {
         .extend(limit.map(|limit| Statement::non_text(Speaker::Setting, "max_tokens", limit.to_string())));
     let reasoning = request.reasoning.as_ref().and_then(reasoning_of);
     statements.extend(reasoning.map(|state| Statement::non_text(Speaker::Setting, "reasoning", state)));
+    options(request, statements);
     let may_call = !request.tools.is_empty() && request.tool_choice.choice != Some(Choice::None);
     if request.tool_choice.parallel == Some(Parallel::Forbidden) && may_call {
         statements.push(Statement::non_text(Speaker::Setting, "parallel_tool_calls", "forbidden"));
@@ -48,23 +51,58 @@ pub(super) fn settings(request: &TurnRequest, statements: &mut Vec<Statement>) {
             statements.push(Statement::non_text(Speaker::Setting, "response_format", "JSON"));
         }
         OutputFormat::JsonSchema(format) => {
-            statements.push(Statement::non_text(
-                Speaker::Setting,
-                "response_format",
-                plain_schema(Some(format.schema.to_value())).to_string(),
-            ));
+            let schema = tools::canonical(Some(&format.schema)).to_string();
+            statements.push(Statement::non_text(Speaker::Setting, "response_format", schema));
+            if format.strict == Some(true) {
+                statements.push(Statement::non_text(Speaker::Setting, "response_format.strict", ""));
+            }
+            let description = format.description.as_deref();
+            statements.extend(
+                description
+                    .map(|text| Statement::non_text(Speaker::Setting, "response_format.description", text)),
+            );
         }
     }
 }
 
-/// Whether the request asks the model to reason. Dialects say how much in different units.
-fn reasoning_of(reasoning: &ReasoningRequest) -> Option<&'static str> {
-    let ReasoningRequest { effort, budget, mode, summary: _, extras: _ } = reasoning;
-    match (mode.as_deref(), effort.as_deref(), budget) {
-        // Off: nothing is sent to models that do not reason by default. Adaptive: the model decides, as it does if
-        // nothing is said.
-        (Some("disabled"), _, _) | (None, Some("none"), _) | (None | Some("adaptive"), None, None) => None,
-        (_, _, _) => Some("on"),
+/// How much to reason, and how much of it to return.
+fn reasoning_of(reasoning: &ReasoningRequest) -> Option<String> {
+    let ReasoningRequest { effort, budget, mode, summary, extras: _ } = reasoning;
+    let budget = budget.map(|budget| budget.to_string());
+    let parts = [("mode", mode), ("effort", effort), ("budget", &budget), ("summary", summary)];
+    let given: Vec<String> =
+        parts.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?))).collect();
+    (!given.is_empty()).then(|| given.join(", "))
+}
+
+/// The end user, and what OpenAI's dialects share.
+fn options(request: &TurnRequest, statements: &mut Vec<Statement>) {
+    let OpenAiOptions {
+        verbosity,
+        prompt_cache_key,
+        prompt_cache_retention,
+        service_tier,
+        metadata,
+        safety_identifier,
+        logprobs,
+        top_logprobs,
+    } = &request.openai;
+    let metadata = (!metadata.is_empty()).then(|| serde_json::Value::Object(metadata.clone()).to_string());
+    let logprobs = logprobs.filter(|on| *on).map(|on| on.to_string());
+    let top_logprobs = top_logprobs.map(|count| count.to_string());
+    let all = [
+        ("user", &request.user),
+        ("verbosity", verbosity),
+        ("prompt_cache_key", prompt_cache_key),
+        ("prompt_cache_retention", prompt_cache_retention),
+        ("service_tier", service_tier),
+        ("metadata", &metadata),
+        ("safety_identifier", safety_identifier),
+        ("logprobs", &logprobs),
+        ("top_logprobs", &top_logprobs),
+    ];
+    for (name, value) in all {
+        statements.extend(value.as_ref().map(|value| Statement::non_text(Speaker::Setting, name, value)));
     }
 }
 

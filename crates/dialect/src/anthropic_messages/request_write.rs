@@ -147,6 +147,9 @@ fn report_unsupported(request: &TurnRequest, losses: &mut Losses) {
     if request.previous.is_some() {
         losses.unknown_to(ID, "previous_response_id");
     }
+    if request.openai.logprobs == Some(true) {
+        losses.unknown_to(ID, "logprobs");
+    }
     // `retention` concerns the gateway's store: hosts of this dialect store no replies.
 }
 

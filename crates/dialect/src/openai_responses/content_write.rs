@@ -327,7 +327,7 @@ pub(super) fn reasoning_item(
         (None, Recipient::Host(_)) if reasoning.extras.known_to(ID).is_some() => {}
         // T26
         (Some(_) | None, Recipient::Host(_)) => {
-            losses.add("reasoning", "a host accepts only its own reasoning");
+            losses.add("messages[].reasoning", "a host accepts only its own reasoning");
             return None;
         }
     }

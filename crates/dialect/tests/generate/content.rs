@@ -51,7 +51,8 @@ fn image() -> impl Strategy<Value = Image> {
             .prop_map(|data| Source::Base64 { media_type: "image/png".to_owned(), data: data + "aGVsbG8=" }),
         "[a-z]{1,5}".prop_map(|name| Source::Url(format!("https://example.com/{name}.png"))),
     ];
-    source.prop_map(Image::new)
+    let detail = option::of(prop_oneof![Just("high".to_owned()), Just("auto".to_owned())]);
+    (source, detail).prop_map(|(source, detail)| Image { detail, ..Image::new(source) })
 }
 
 fn document() -> impl Strategy<Value = Document> {
@@ -91,6 +92,9 @@ fn call() -> impl Strategy<Value = ToolCall> {
     let name = prop_oneof!["[a-z_]{1,10}", "[a-z]{60,80}", "[a-z]{1,3}\\.[a-z]{1,3}"];
     let function = prop_oneof![
         Just("{}".to_owned()),
+        Just(String::new()),
+        Just("[1, 2]".to_owned()),
+        Just("{\"cut\": ".to_owned()),
         words().prop_map(|word| json!({ "city": word, "n": [1, {}] }).to_string()),
     ];
     let input = prop_oneof![

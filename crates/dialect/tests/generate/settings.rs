@@ -3,9 +3,10 @@
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use serde_json::{Value, json};
 use toolgate_model::{
-    CallKind, Choice, CustomTool, Extras, FunctionTool, JsonText, OutputFormat, Parallel, ReasoningRequest,
-    SchemaFormat, Tool, ToolChoice, TurnRequest,
+    CallKind, Choice, CustomTool, Delivery, Extras, Fields, FunctionTool, JsonText, OpenAiOptions,
+    OutputFormat, Parallel, ReasoningRequest, SchemaFormat, Tool, ToolChoice, TurnRequest, UsageReport,
 };
 
 /// The settings of a request.
@@ -16,12 +17,25 @@ pub(crate) struct Settings {
     tool_choice: ToolChoice,
     output: Option<OutputFormat>,
     tools: Vec<Tool>,
-    effort: Option<&'static str>,
+    reasoning: Option<ReasoningRequest>,
+    openai: OpenAiOptions,
+    user: Option<String>,
+    is_streamed: bool,
 }
 
 impl Settings {
     pub(crate) fn apply(self, request: &mut TurnRequest) {
-        let Self { max_output, temperature, tool_choice, output, tools, effort } = self;
+        let Self {
+            max_output,
+            temperature,
+            tool_choice,
+            output,
+            tools,
+            reasoning,
+            openai,
+            user,
+            is_streamed,
+        } = self;
         request.max_output = max_output;
         request.sampling.temperature = temperature.map(Into::into);
         request.tools = named(tools);
@@ -35,45 +49,134 @@ impl Settings {
             }
         }
         request.output = output.unwrap_or(OutputFormat::Text);
-        request.reasoning = effort.map(|effort| ReasoningRequest {
-            effort: Some(effort.to_owned()),
-            ..ReasoningRequest::default()
-        });
+        request.reasoning = reasoning;
+        request.openai = openai;
+        request.user = user;
+        if is_streamed {
+            request.delivery = Delivery::Stream(UsageReport::Default);
+        }
     }
 }
 
 pub(crate) fn settings() -> impl Strategy<Value = Settings> {
-    let effort = option::of(prop_oneof![Just("low"), Just("medium"), Just("high")]);
-    (option::of(1..9000_u64), option::of(0..10_u8), choice(), option::of(format()), vec(tool(), 0..3), effort)
-        .prop_map(|(max_output, temperature, tool_choice, output, tools, effort)| Settings {
+    let limits = (option::of(1..200_000_u64), option::of(0..10_u8));
+    let tools = (choice(), vec(tool(), 0..3));
+    let others = (option::of(reasoning()), openai(), option::of("[a-z@ ]{1,90}"), any::<bool>());
+    (limits, tools, option::of(format()), others).prop_map(
+        |(
+            (max_output, temperature),
+            (tool_choice, tools),
+            output,
+            (reasoning, openai, user, is_streamed),
+        )| Settings {
             max_output,
             temperature,
             tool_choice,
             output,
             tools,
-            effort,
-        })
+            reasoning,
+            openai,
+            user,
+            is_streamed,
+        },
+    )
+}
+
+/// Efforts, budgets, and the switch alone.
+fn reasoning() -> impl Strategy<Value = ReasoningRequest> {
+    let efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max", "newest"];
+    let effort = proptest::sample::select(efforts.to_vec()).prop_map(|effort| ReasoningRequest {
+        effort: Some(effort.to_owned()),
+        ..ReasoningRequest::default()
+    });
+    let budget = (1_u64..50_000).prop_map(|budget| ReasoningRequest {
+        mode: Some("enabled".to_owned()),
+        budget: Some(budget),
+        ..ReasoningRequest::default()
+    });
+    let modes = ["enabled", "disabled", "adaptive"];
+    let mode = proptest::sample::select(modes.to_vec())
+        .prop_map(|mode| ReasoningRequest { mode: Some(mode.to_owned()), ..ReasoningRequest::default() });
+    let summary = option::of(Just("detailed".to_owned()));
+    (prop_oneof![effort, budget, mode], summary)
+        .prop_map(|(request, summary)| ReasoningRequest { summary, ..request })
+}
+
+fn openai() -> impl Strategy<Value = OpenAiOptions> {
+    let word = || option::of("[a-z]{1,8}");
+    (word(), word(), option::of(Just("flex".to_owned())), word(), any::<bool>()).prop_map(
+        |(verbosity, prompt_cache_key, service_tier, safety_identifier, logprobs)| OpenAiOptions {
+            verbosity,
+            prompt_cache_key,
+            service_tier,
+            safety_identifier,
+            logprobs: logprobs.then_some(true),
+            top_logprobs: logprobs.then_some(2),
+            ..OpenAiOptions::default()
+        },
+    )
 }
 
 fn tool() -> impl Strategy<Value = Tool> {
     let description = || option::of("[a-z ]{1,20}");
-    let function = (description(), option::of(any::<bool>()), "[a-z]{1,6}").prop_map(
-        |(description, strict, property)| {
-            let schema =
-                serde_json::json!({ "type": "object", "properties": { property: { "type": "string" } } });
+    let function =
+        (description(), option::of(any::<bool>()), schema()).prop_map(|(description, strict, schema)| {
             Tool::Function(FunctionTool {
                 name: "tool".into(),
                 description,
-                schema: Some(JsonText::from_value(&schema)),
+                schema: schema.as_ref().map(JsonText::from_value),
                 strict,
                 extras: Extras::NONE,
             })
-        },
-    );
+        });
     let custom = description().prop_map(|description| {
         Tool::Custom(CustomTool { name: "tool".into(), description, format: None, extras: Extras::NONE })
     });
     prop_oneof![2 => function, 1 => custom]
+}
+
+/// Schemas with required keys, limits, nested descriptions and references; some that hosts refuse at the root.
+fn schema() -> impl Strategy<Value = Option<Value>> {
+    let property = prop_oneof![
+        Just(json!({ "type": "string", "minLength": 2, "description": "A name.", "pattern": "^a" })),
+        Just(json!({ "type": ["integer", "null"], "minimum": 0, "maximum": 9 })),
+        Just(json!({ "type": "array", "minItems": 1, "maxItems": 3 })),
+        Just(
+            json!({ "type": "array", "items": { "type": "object", "properties": { "b": { "enum": [1, 2] } } } })
+        ),
+        Just(json!({ "const": "x", "default": { "type": "array" } })),
+        Just(json!({ "anyOf": [{ "type": "string" }, { "type": "object", "required": ["c"] }] })),
+        Just(json!({ "$ref": "#/$defs/point" })),
+    ];
+    let object = (vec(("[a-z]{1,6}", property, any::<bool>()), 0..3), any::<bool>(), any::<bool>()).prop_map(
+        |(properties, is_closed, is_typed)| {
+            let required: Vec<Value> = properties
+                .iter()
+                .filter(|(_, _, required)| *required)
+                .map(|(name, ..)| json!(name))
+                .collect();
+            let properties: Fields = properties.into_iter().map(|(name, schema, _)| (name, schema)).collect();
+            let mut schema = json!({ "properties": properties, "required": required });
+            schema["$defs"] =
+                json!({ "point": { "type": "object", "properties": { "x": { "type": "number" } } } });
+            if is_closed {
+                schema["additionalProperties"] = json!(false);
+            }
+            if is_typed {
+                schema["type"] = json!("object");
+            }
+            schema
+        },
+    );
+    let variant = json!({ "properties": { "v": { "type": "string" } }, "required": ["v"] });
+    let other = json!({ "properties": { "w": { "type": "string" } }, "required": ["w", "v"] });
+    prop_oneof![
+        6 => object.prop_map(Some),
+        1 => Just(Some(json!({ "anyOf": [variant, other] }))),
+        1 => Just(Some(json!({ "type": "object", "allOf": [variant, other], "description": "Both." }))),
+        1 => Just(Some(json!({ "type": ["object", "null"] }))),
+        1 => Just(None),
+    ]
 }
 
 fn named(tools: Vec<Tool>) -> Vec<Tool> {
@@ -104,16 +207,16 @@ fn choice() -> impl Strategy<Value = ToolChoice> {
 }
 
 fn format() -> impl Strategy<Value = OutputFormat> {
-    let schema = SchemaFormat {
-        name: Some("answer".into()),
-        description: None,
-        schema: JsonText::parse(r#"{"type":"object","properties":{"a":{"type":"string"}}}"#).unwrap(),
-        strict: Some(true),
-        extras: Extras::NONE,
-    };
-    prop_oneof![
-        Just(OutputFormat::Text),
-        Just(OutputFormat::JsonObject),
-        Just(OutputFormat::JsonSchema(schema))
-    ]
+    let format = (schema(), option::of(any::<bool>()), option::of("[a-z ]{1,9}")).prop_map(
+        |(schema, strict, description)| {
+            OutputFormat::JsonSchema(SchemaFormat {
+                name: Some("answer".into()),
+                description,
+                schema: JsonText::from_value(&schema.unwrap_or_else(|| json!({}))),
+                strict,
+                extras: Extras::NONE,
+            })
+        },
+    );
+    prop_oneof![Just(OutputFormat::Text), Just(OutputFormat::JsonObject), format]
 }

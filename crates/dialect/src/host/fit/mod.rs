@@ -1,6 +1,7 @@
 //! Changes a request of another dialect to what a host accepts, and reports what that costs. Dialects then only write
 //! what is left.
 
+mod budget;
 mod choice;
 mod custom_tools;
 mod format;

@@ -1,12 +1,11 @@
 //! How much a model reasons, in the terms of its host.
 
-use toolgate_model::{
-    Block, Delivery, DialectId, Extras, Losses, Message, ReasoningRequest, Tool, TurnError, TurnRequest,
-};
+use toolgate_model::{Delivery, DialectId, Extras, Losses, ReasoningRequest, Tool, TurnError, TurnRequest};
 
 use super::super::facts::Fact as _;
 use super::super::{Effort, HostProfile, ReasoningSwitch, Reasons, ThinkingMode};
 use super::Client;
+use super::budget::{budget_of_effort, budget_within, effort_of_budget};
 use crate::{anthropic_messages, openai_chat, openai_responses};
 
 /// Whether the model will reason: other settings depend on it.
@@ -35,9 +34,6 @@ enum Wanted {
 /// The output limit if the client sets none and the host requires one. Every current model supports this value.
 pub(crate) const DEFAULT_MAX_OUTPUT: u64 = 8192;
 
-/// The smallest thinking budget that Claude accepts.
-const MIN_BUDGET: u64 = 1024;
-
 /// Fits the reasoning settings, and the output limit that budgets depend on.
 pub(super) fn fit(
     request: &mut TurnRequest,
@@ -48,7 +44,7 @@ pub(super) fn fit(
 ) -> Result<Activity, TurnError> {
     let asked = request.reasoning.take().unwrap_or_default();
     let own_fields = asked.extras.write(dialect, "reasoning", losses);
-    let mut wanted = wanted(&asked);
+    let mut wanted = wanted(&asked, losses);
     if profile.reasons == Reasons::Never {
         if matches!(wanted, Wanted::On { .. }) {
             losses.add("reasoning", format!("{} does not reason", request.model));
@@ -80,7 +76,7 @@ pub(super) fn fit(
     };
     let activity = activity(&fitted, profile);
     let summary = match client {
-        _ if activity == Activity::Idle || wanted == Wanted::Default => None,
+        _ if activity == Activity::Idle || !matches!(wanted, Wanted::On { .. }) => None,
         Client::SameDialect => asked.summary,
         // Clients of other dialects that enable reasoning expect its text.
         Client::OtherDialect => asked.summary.or_else(|| Some("auto".to_owned())),
@@ -93,7 +89,7 @@ pub(super) fn fit(
     Ok(activity)
 }
 
-fn wanted(asked: &ReasoningRequest) -> Wanted {
+fn wanted(asked: &ReasoningRequest, losses: &mut Losses) -> Wanted {
     let is_off = asked.mode.as_deref() == Some("disabled") || asked.effort.as_deref() == Some("none");
     if is_off {
         return Wanted::Off;
@@ -101,9 +97,16 @@ fn wanted(asked: &ReasoningRequest) -> Wanted {
     if asked.mode.is_none() && asked.effort.is_none() && asked.budget.is_none() {
         return Wanted::Default;
     }
-    // Efforts that are newer than this code are taken for the usual one.
-    let effort = asked.effort.as_deref().map(|text| Effort::parse(text).unwrap_or(Effort::Medium));
+    let effort = asked.effort.as_deref().map(|text| known_effort(text, losses));
     Wanted::On { effort, budget: asked.budget }
+}
+
+/// Efforts that are newer than this code are taken for the usual one.
+fn known_effort(text: &str, losses: &mut Losses) -> Effort {
+    Effort::parse(text).unwrap_or_else(|_| {
+        losses.add("reasoning.effort", format!("`{text}` is unknown: sent as `{}`", Effort::Medium));
+        Effort::Medium
+    })
 }
 
 /// Some models take functions only while they do not reason. One that always reasons takes none.
@@ -316,72 +319,4 @@ impl Claude<'_> {
 fn effort_if_asked(wanted: Wanted, profile: &HostProfile, losses: &mut Losses) -> Option<String> {
     let is_open = matches!(wanted, Wanted::On { effort: None, budget: None });
     if is_open { None } else { effort(wanted, profile, losses) }
-}
-
-/// The budget for Claude; `None` if it cannot think in this turn.
-fn budget_within(
-    request: &TurnRequest,
-    effort: Option<Effort>,
-    budget: Option<u64>,
-    profile: &HostProfile,
-    losses: &mut Losses,
-) -> Option<u64> {
-    if resumes_without_thinking(&request.messages) {
-        losses.add(
-            "reasoning",
-            "the host resumes thinking after tool results only if the earlier thinking is in the history",
-        );
-        return None;
-    }
-    let wanted = budget.unwrap_or_else(|| budget_of_effort(effort.unwrap_or(Effort::Medium))).max(MIN_BUDGET);
-    let limit =
-        request.max_output.unwrap_or(DEFAULT_MAX_OUTPUT.saturating_add(wanted).min(profile.max_output));
-    // The budget must stay below the limit and leave room for the answer.
-    let room = limit / 4 * 3;
-    if room < MIN_BUDGET {
-        losses.add(
-            "reasoning",
-            format!(
-                "the output limit of {limit} tokens leaves no room for the minimum thinking budget of {MIN_BUDGET}"
-            ),
-        );
-        return None;
-    }
-    Some(wanted.min(room))
-}
-
-/// True if the conversation ends with tool results and the message with their calls has no signed thinking. The host
-/// rejects such a turn if a budget is set.
-fn resumes_without_thinking(messages: &[Message]) -> bool {
-    let mut from_the_end = messages.iter().rev().skip_while(|message| match message {
-        Message::ToolResults(_) | Message::User(_) | Message::System(_) => true,
-        Message::Assistant(_) => false,
-    });
-    let Some(Message::Assistant(calling)) = from_the_end.next() else { return false };
-    let has_calls = calling.content.iter().any(|block| matches!(block, Block::ToolCall(_)));
-    let has_thinking = calling.content.iter().any(|block| match block {
-        Block::Reasoning(reasoning) => {
-            reasoning.seal.as_ref().is_some_and(|seal| seal.belongs_to(anthropic_messages::ID))
-        }
-        Block::Text(_) | Block::Refusal(_) | Block::ToolCall(_) | Block::Opaque(_) => false,
-    });
-    has_calls && !has_thinking
-}
-
-fn effort_of_budget(budget: u64) -> Effort {
-    match budget {
-        0..=4096 => Effort::Low,
-        4097..=16384 => Effort::Medium,
-        _ => Effort::High,
-    }
-}
-
-fn budget_of_effort(effort: Effort) -> u64 {
-    match effort {
-        Effort::None | Effort::Minimal => 1024,
-        Effort::Low => 2048,
-        Effort::Medium => 8192,
-        Effort::High => 16_384,
-        Effort::Xhigh | Effort::Max => 32_768,
-    }
 }

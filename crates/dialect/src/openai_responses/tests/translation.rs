@@ -81,7 +81,7 @@ fn foreign_calls_results_and_reasoning_are_written() {
         ],
     );
     let written = crate::translation::written(&DIALECT, &request);
-    assert!(written.losses.contains("reasoning"));
+    assert!(written.losses.contains("messages[].reasoning"));
     let body: Value = serde_json::from_slice(&written.body).expect("the body is JSON");
     let expect = json!([
         { "type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}" },

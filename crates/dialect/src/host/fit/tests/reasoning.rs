@@ -187,3 +187,32 @@ fn a_model_that_always_reasons_needs_no_switch() {
     let thinking = json!({ "thinking": { "type": "enabled", "budget_tokens": 2000 } });
     chat("mistral", "magistral-medium-latest").check(&thinking, &json!({ "reasoning_effort": null }), &[]);
 }
+
+#[test]
+fn a_clients_budget_changes_only_if_the_host_would_refuse_it() {
+    let route = Route { client: &anthropic_messages::DIALECT, ..claude("claude-sonnet-4-5") };
+    let thinking = |budget: u64| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } });
+    route.check(&thinking(8500), &thinking(8500), &[]);
+    // The limit of the request is 9,000.
+    route.check(&thinking(9500), &thinking(6750), &["thinking.budget_tokens"]);
+    route.check(&thinking(500), &thinking(1024), &["thinking.budget_tokens"]);
+}
+
+#[test]
+fn an_effort_without_a_limit_gets_its_whole_budget() {
+    let expected = json!({ "thinking": { "type": "enabled", "budget_tokens": 32768 }, "max_tokens": 40960 });
+    claude("claude-sonnet-4-5").check(&json!({ "reasoning_effort": "xhigh" }), &expected, &[]);
+}
+
+#[test]
+fn an_unknown_effort_is_reported() {
+    let asked = json!({ "reasoning": { "effort": "newest" } });
+    let route = chat("openai", "gpt-5").with_responses_client();
+    route.check(&asked, &json!({ "reasoning_effort": "medium" }), &["reasoning.effort"]);
+}
+
+#[test]
+fn a_client_that_wants_no_reasoning_gets_no_summary_of_it() {
+    let disabled = json!({ "thinking": { "type": "disabled" } });
+    responses("gpt-5").check(&disabled, &json!({ "reasoning": { "effort": "minimal" } }), &["reasoning"]);
+}
