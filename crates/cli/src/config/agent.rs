@@ -238,7 +238,12 @@ CLAUDE_CODE_USE_BEDROCK = "1"
 [models."claude-code"]
 agent = "claude"
 "#,
-            &expect![[r#""#]],
+            &expect![[r#"
+                toolgate.toml:6:1: `ANTHROPIC_BASE_URL` must begin with http:// or https://, such as "https://api.openai.com/v1"
+                toolgate.toml:7:1: `CLAUDE_CODE_OAUTH_TOKEN` would let the agent call its model past the gateway, with a key that its tools can read: remove it, and set ANTHROPIC_API_KEY or `model`
+                toolgate.toml:8:1: `CLAUDE_CODE_USE_BEDROCK` would let the agent call its model past the gateway, with a key that its tools can read: remove it, and set ANTHROPIC_API_KEY or `model`
+                3 errors: nothing was started
+            "#]],
         );
     }
 
