@@ -33,17 +33,14 @@ impl Console {
     /// The console of the gateway that was started with this config.
     pub(crate) fn find(options: &Options, environment: &Environment) -> anyhow::Result<Self> {
         let location = config::locate(options.config.as_deref(), options.listen, environment)?;
-        if !matches!(location.store, StoreUrl::SqliteFile(_)) {
-            anyhow::bail!(
-                "this gateway's store is in memory, so only the gateway itself can make a token: \
-                 use the console address that it printed when it started"
-            );
-        }
         anyhow::ensure!(
             location.listen.port() != 0,
             "the config listens on any free port: add --listen with the address that the gateway printed"
         );
-        let secret = store_secret::load(&location.store)?;
+        let secret = store_secret::of_running_gateway(&location.store)?.context(
+            "this gateway's store is in memory, so only the gateway itself can make a token: use the console address \
+             that it printed when it started",
+        )?;
         Ok(Self::new(location.listen, ConsoleKey::derive(&secret)))
     }
 

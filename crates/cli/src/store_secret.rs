@@ -24,6 +24,23 @@ pub(crate) fn load(store: &StoreUrl) -> anyhow::Result<StoreSecret> {
     }
 }
 
+/// Reads the secret of a gateway that has been started before. `None` for a store in memory, whose secret only the gateway
+/// knows.
+pub(crate) fn of_running_gateway(store: &StoreUrl) -> anyhow::Result<Option<StoreSecret>> {
+    match store {
+        StoreUrl::Memory | StoreUrl::SqliteMemory => Ok(None),
+        StoreUrl::SqliteFile(database) => {
+            let path = database.with_file_name(FILE_NAME);
+            let shown = path.display();
+            anyhow::ensure!(
+                path.exists(),
+                "there is no gateway yet: {shown} is missing. Start it with `toolgate`"
+            );
+            read(&path).map(Some)
+        }
+    }
+}
+
 fn random_bytes() -> anyhow::Result<StoreSecret> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).context("creating a secret: the system's random number generator failed")?;
@@ -41,6 +58,11 @@ fn read_or_create(path: &Path) -> anyhow::Result<StoreSecret> {
             return Err(anyhow::Error::new(cause).context(advice));
         }
     }
+    read(path)
+}
+
+fn read(path: &Path) -> anyhow::Result<StoreSecret> {
+    let shown = path.display();
     let stored = std::fs::read(path)
         .with_context(|| format!("cannot read the secret {shown}: check its permissions, or delete it"))?;
     StoreSecret::try_from(stored).map_err(|stored| {

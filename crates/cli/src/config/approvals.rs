@@ -1,4 +1,4 @@
-//! `[approvals]`: rules for the tools that agents run, how long a question waits for an answer, and who is told about it.
+//! `[approvals]`: rules for the tools that agents run, how long a question waits for an answer, and the webhook.
 
 use std::time::Duration;
 
@@ -96,4 +96,64 @@ fn read_webhook(section: &Section<'_>, context: &mut ReadContext<'_>) -> Option<
 
 fn is_web_address(url: &Uri) -> bool {
     matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some_and(|host| !host.is_empty())
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them when it records a message")]
+mod tests {
+    use expect_test::expect;
+    use secrecy::ExposeSecret;
+
+    use super::super::tests::{check, load_in};
+    use super::*;
+
+    fn approvals(section: &str) -> ApprovalConfig {
+        let text = format!("store = \"memory\"\n[approvals]\n{section}\n");
+        match load_in(tempfile::tempdir().unwrap().path(), &text) {
+            Ok(loaded) => loaded.config.approvals,
+            Err(errors) => panic!("{errors}"),
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_question_is_configurable() {
+        let never = approvals("timeout = \"never\"\non_timeout = \"continue\"");
+        assert_eq!((never.timeout, never.after_timeout), (None, AfterTimeout::Continue));
+        let default = approvals("");
+        let ten_minutes = Some(Duration::from_mins(10));
+        assert_eq!((default.timeout, default.after_timeout), (ten_minutes, AfterTimeout::EndTurn));
+    }
+
+    #[test]
+    fn a_webhook_has_a_url_and_a_secret() {
+        let webhook =
+            approvals("webhook = { url = \"https://x.example/h\", secret = \"env:A_KEY\" }").webhook;
+        let webhook = webhook.expect("a webhook");
+        assert_eq!(
+            (webhook.url.to_string().as_str(), webhook.secret.expose_secret()),
+            ("https://x.example/h", "sk-from-env")
+        );
+    }
+
+    #[test]
+    fn mistakes_are_reported_without_secrets() {
+        check(
+            "store = \"memory\"\n[approvals]\ntimeout = \"soon\"\non_timeout = \"stopp\"\nwebhook = { url = \"ftp://secret\", secret = \"env:MISSING\", x = 1 }\n",
+            &expect![[r#"
+                toolgate.toml:3:11: `timeout` is "soon": write a whole number and a unit: "500ms", "30s", "2m" or "1h"
+                toolgate.toml:4:14: `on_timeout` is "stopp"; did you mean `stop`?
+                toolgate.toml:5:19: `url` must be an address that begins with http:// or https://
+                toolgate.toml:5:44: `secret`: the environment variable MISSING is not set: export it before starting, or use "file:PATH"
+                toolgate.toml:5:59: unknown key `x` in [approvals.webhook]; the keys here are `url` and `secret`
+                5 errors: nothing was started
+            "#]],
+        );
+        check(
+            "store = \"memory\"\n[approvals]\nwebhook = { url = \"http://x\" }\n",
+            &expect![[r#"
+            toolgate.toml:3:1: [approvals.webhook] lacks a required key: add `secret = "env:WEBHOOK_SECRET"`
+            1 error: nothing was started
+        "#]],
+        );
+    }
 }

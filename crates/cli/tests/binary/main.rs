@@ -8,6 +8,7 @@
 
 #[cfg(target_os = "linux")]
 mod agent;
+mod approvals;
 mod commands;
 mod demo;
 #[cfg(target_os = "linux")]

@@ -251,7 +251,7 @@ impl Inbox {
         Ok(resolved)
     }
 
-    /// Tells everybody how a question ended. Called once, by whoever resolved it.
+    /// Tells everybody how a question ended. Called once, after the question was resolved.
     pub(super) async fn deliver(&self, id: &QuestionId, resolution: &Resolution) {
         let open = self.open.lock().remove(id);
         tracing::info!(question = %id, by = resolution.by, outcome = message::outcome(&resolution.outcome), "a question ended");

@@ -24,7 +24,7 @@ pub(super) fn too_many(why: &str) -> String {
     )
 }
 
-/// What the agent is told about the answer to its question.
+/// The answer to a question, as the agent gets it.
 pub(super) fn decision(decision: Decision, by: &str) -> Decision {
     match decision {
         by_rule if by.starts_with(BY_RULE) => by_rule,
@@ -68,7 +68,7 @@ fn answered(text: &str) -> String {
     )
 }
 
-/// What the agent is told if nobody answered.
+/// The decision that the agent gets if nobody answered.
 pub(super) fn timed_out(config: &ApprovalConfig) -> Decision {
     let waited = config.timeout.map(|timeout| format!(" within {timeout:?}")).unwrap_or_default();
     let message = format!(

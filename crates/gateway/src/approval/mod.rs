@@ -50,7 +50,7 @@ pub struct ApprovalConfig {
     pub after_timeout: AfterTimeout,
     /// Rules that decide without a person.
     pub rules: Rules,
-    /// Who is told about questions and their outcome.
+    /// Receives questions and their outcomes.
     pub webhook: Option<WebhookConfig>,
 }
 
@@ -59,7 +59,7 @@ pub struct ApprovalConfig {
 pub enum AfterTimeout {
     /// It ends: an agent that goes on asks for the same thing again.
     EndTurn,
-    /// The model is told and continues.
+    /// The model sees why the tool did not run, and continues.
     Continue,
 }
 

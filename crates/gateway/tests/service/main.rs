@@ -55,4 +55,6 @@ mod upstreams;
 #[cfg(test)]
 mod watching;
 #[cfg(test)]
+mod webhooks;
+#[cfg(test)]
 mod workers;
