@@ -44,6 +44,7 @@ mod run_lock;
 pub(crate) mod sandbox;
 mod start_turn;
 mod supervisor;
+mod system_prompt;
 mod transcript;
 mod turn_job;
 mod turn_steps;

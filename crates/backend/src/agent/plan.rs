@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_dialect::claude_stream_json::write::{AgentOpening, SystemPrompt};
+use toolgate_dialect::claude_stream_json::write::AgentOpening;
 use toolgate_dialect::claude_stream_json::{AgentTools, HiddenSteps, HistoryScript, result_content, script};
 use toolgate_dialect::host::{HostProfile, SystemMessages};
 use toolgate_dialect::{HostRequest, Translation, UpstreamDialect, registry};
@@ -14,12 +14,12 @@ use toolgate_model::{
     ToolChoice, ToolOutcome, Translated, TurnError, TurnRequest,
 };
 
-use super::config::{AgentConfig, AgentModel, Builtins, SystemMode};
+use super::config::{AgentConfig, AgentModel, Builtins};
 use super::handoff::CallResult;
 use super::joined_reply::{JoinedReply, Prose};
 use super::launch::{Launch, Thinking};
 use super::opening::{OpeningFingerprint, describe};
-use super::sandbox;
+use super::system_prompt::{system, with_notice};
 use super::transcript::SessionTranscript;
 use super::turn_steps;
 use crate::turn::{RequestIdentity, Turn};
@@ -339,34 +339,6 @@ fn tool_choice(
         choice["disable_parallel_tool_use"] = json!(true);
     }
     (choice != json!({ "type": "auto" })).then_some(choice)
-}
-
-fn system(written: &Value, config: &AgentConfig) -> SystemPrompt {
-    let blocks = written.as_array().map(Vec::as_slice).unwrap_or_default();
-    let texts = blocks.iter().filter_map(|block| block["text"].as_str().map(str::to_owned));
-    match config.system {
-        SystemMode::Replace if config.shows_only_instructions() => SystemPrompt::Only(texts.collect()),
-        SystemMode::Replace => SystemPrompt::Replace(texts.collect()),
-        SystemMode::Append => {
-            let joined = texts.collect::<Vec<_>>().join("\n\n");
-            if joined.is_empty() { SystemPrompt::Default } else { SystemPrompt::Append(joined) }
-        }
-    }
-}
-
-/// Tells an agent with built-in tools the limits of its sandbox.
-fn with_notice(system: SystemPrompt, launch: &Launch, config: &AgentConfig) -> SystemPrompt {
-    let notice = sandbox::notice(config).filter(|_| launch.builtins != Builtins::None);
-    match (system, notice) {
-        // Without built-in tools there is nothing that a sandbox could stop.
-        (system, None) | (system @ SystemPrompt::Only(_), Some(_)) => system,
-        (SystemPrompt::Replace(mut texts), Some(notice)) => {
-            texts.push(notice);
-            SystemPrompt::Replace(texts)
-        }
-        (SystemPrompt::Append(text), Some(notice)) => SystemPrompt::Append(format!("{text}\n\n{notice}")),
-        (SystemPrompt::Default, Some(notice)) => SystemPrompt::Append(notice),
-    }
 }
 
 fn schema(output: &OutputFormat) -> Option<Value> {
