@@ -22,18 +22,16 @@ Prints one line per kill, and the counts of checks at the end.
 import os
 import random
 import shutil
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-from conversation import APIS, MODEL, TIMEOUT_SECONDS, Conversation, call, message, model_requests, script_model, text, turn
+from conversation import APIS, Conversation, call, message, model_requests, script_model, text, turn
+from killable_gateway import SUPERVISE_COMMAND, Gateway, expect
 
-TOOLGATE = os.environ["TOOLGATE"]
 ALL_PROGRAMS = {"older": os.environ["CLAUDE_CODE_OLDER"], "current": os.environ["CLAUDE_CODE_CURRENT"]}
 PROGRAMS = os.environ.get("PROGRAMS", "older,current").split(",")
 KILLS = int(os.environ.get("KILLS", "50"))
@@ -41,99 +39,12 @@ MOMENT = os.environ.get("MOMENT", "any")  # or "between": only while no request 
 SEED = int(os.environ.get("SEED") or random.randrange(1 << 32))
 # The start of the gateway's result for an interrupted built-in call.
 INTERRUPTED = "The connection was lost while this tool was running."
-# The subcommand that runs the supervisor of an agent process.
-SUPERVISE_COMMAND = b"keep-agent"
 # The model's text before a built-in call.
 BUILTIN_TEXT = "I make a file. "
 # The maximum delay of a kill, relative to the duration of a request.
 DELAY_FACTOR = 1.3
 INITIAL_ESTIMATE_SECONDS = 4.0
 MAX_TRIES = 4
-
-
-def expect(fact, *seen):
-    if not fact:
-        raise AssertionError("got " + ", ".join(repr(value) for value in seen))
-
-
-class Gateway:
-    """A gateway with one agent. It can be killed and restarted with the same store."""
-
-    def __init__(self, folder, program):
-        self.folder = folder
-        self.agent_home = folder / "home/.local/share/toolgate/agents/kills"
-        self.config = folder / "toolgate.toml"
-        self.config.write_text(
-            f"""listen = "127.0.0.1:0"
-store = "sqlite:{folder}/toolgate.db"
-[approvals]
-rules = ["allow Bash(mktemp:*)"]
-[agents.kills]
-command = "{program}"
-tools = ["Bash"]
-warm = 1
-max = 3
-env = {{ ANTHROPIC_BASE_URL = "{MODEL.removesuffix('/v1')}", ANTHROPIC_API_KEY = "k", ANTHROPIC_MODEL = "play/kills" }}
-[models.kills]
-agent = "kills"
-"""
-        )
-        self.start()
-
-    def start(self):
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder / "home")}
-        with open(self.folder / "toolgate.log", "ab") as log:
-            self.process = subprocess.Popen(
-                [TOOLGATE, "--config", str(self.config)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=environment,
-                text=True,
-            )
-        for line in self.process.stdout:
-            if "http://127.0.0.1:" in line:
-                self.url = "http://127.0.0.1:" + line.split("http://127.0.0.1:")[1].split("/")[0].split()[0]
-                break
-        else:
-            raise AssertionError(f"the gateway did not start; see {self.folder}/toolgate.log")
-        threading.Thread(target=self.process.stdout.read, daemon=True).start()
-
-    def processes(self, command=b""):
-        """The agent's processes, their supervisors and descendants: all with its private home. With `command`, only
-        those whose command line contains it."""
-        home = b"HOME=" + str(self.agent_home).encode() + b"\0"
-        found = []
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                if home in (entry / "environ").read_bytes() and command in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:  # it has ended, or is not readable
-                continue
-        return found
-
-    def kill_processes(self, command=b""):
-        """Kills them all, also warm ones and those that wait for their client."""
-        for process in self.processes(command):
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        began = time.monotonic()
-        while self.processes():
-            expect(time.monotonic() - began < TIMEOUT_SECONDS, "a process outlives the gateway", self.processes())
-            time.sleep(0.01)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(TIMEOUT_SECONDS)
-        expect(not self.processes(), "a process outlives the gateway", self.processes())
 
 
 class Script:
@@ -247,7 +158,7 @@ class InterruptedConversation:
         seen = [(one.id, one.name, one.arguments) for one in answer.calls]
         expect((answer.text, seen) == (builtin_text + words, calls), answer.text, seen)
         asked = self.check_model_requests(number, steps, interrupted)
-        ran = len(list((self.gateway.agent_home / "work").glob(self.script.trace(number) + "*")))
+        ran = len(list(self.gateway.workdir.glob(self.script.trace(number) + "*")))
         if steps == 2:
             expect(ran == 1 or (interrupted and ran == 0), "runs of the built-in call", ran)
         self.conversation.add_answer(answer)
@@ -304,7 +215,7 @@ def run(name, program):
     """Runs one conversation per API, KILLS kills in total. Yields (summary, error)."""
     choices = random.Random(f"{SEED} {name}")
     folder = Path(tempfile.mkdtemp(prefix="toolgate-kills-"))
-    gateway = Gateway(folder, program)
+    gateway = Gateway(folder, program, "kills", rules=["allow Bash(mktemp:*)"])
     try:
         for index, api in enumerate(APIS):
             requests = KILLS // len(APIS) + (index < KILLS % len(APIS))

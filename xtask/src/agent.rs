@@ -1,7 +1,7 @@
 //! End-to-end tests of Claude Code behind the gateway: with the official SDKs as clients, and with killed processes.
 //!
-//! The suites are in `tests/agent/`. `cargo xtask test` kills a few times, `cargo xtask kills` fifty times per version of
-//! Claude Code.
+//! The suites are in `tests/agent/`. `cargo xtask test` kills a few times, `cargo xtask kills` many times: fifty times per
+//! version of Claude Code in conversations, and a hundred times while questions wait for people.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -12,11 +12,10 @@ use crate::report::{Report, StepResult};
 use crate::sdk::{NODE_CURRENT, PYTHON_CURRENT};
 use crate::servers::{TestServers, run_suite};
 
-/// Less than a minute on a machine with two cores.
-const KILLS_IN_TESTS: u32 = 6;
-
-/// Per version of Claude Code.
-const ALL_KILLS: u32 = 50;
+/// A suite that kills, and how often per version of Claude Code: in a test run, less than a minute on a machine with two
+/// cores, and in `cargo xtask kills`.
+const KILLERS: [(&str, &str, u32, u32); 2] =
+    [("agent, killed", "kills.py", 6, 50), ("questions, killed", "questions.py", 6, 100)];
 
 const SUITES: [(&str, Packages); 2] = [("Python", PYTHON_CURRENT), ("JavaScript", NODE_CURRENT)];
 
@@ -28,14 +27,18 @@ pub(crate) fn run(root: &Path, report: &mut Report) {
             run_suite(&servers, &mut packages.suite(root, "agent"))
         });
     }
-    report.step("agent, killed", || run_suite(&servers, &mut kills(root, KILLS_IN_TESTS)));
+    for (name, script, count, _) in KILLERS {
+        report.step(name, || run_suite(&servers, &mut killer(root, script, count)));
+    }
 }
 
 /// Runs all kills, which takes a few minutes.
 pub(crate) fn run_kills(root: &Path) -> ExitCode {
     let mut report = Report::default();
     let servers = prepare(root, &mut report);
-    report.step("agent, killed", || run_suite(&servers, &mut kills(root, ALL_KILLS)));
+    for (name, script, _, count) in KILLERS {
+        report.step(name, || run_suite(&servers, &mut killer(root, script, count)));
+    }
     report.finish()
 }
 
@@ -52,9 +55,9 @@ fn prepare(root: &Path, report: &mut Report) -> Result<TestServers, String> {
     servers
 }
 
-fn kills(root: &Path, count: u32) -> Command {
+fn killer(root: &Path, script: &str, count: u32) -> Command {
     let mut command = Command::new(PYTHON_CURRENT.python(root));
-    command.arg(root.join("tests/agent/kills.py")).env("KILLS", count.to_string());
+    command.arg(root.join("tests/agent").join(script)).env("KILLS", count.to_string());
     // Repeats a failed run.
     if let Some(seed) = std::env::var_os("SEED") {
         command.env("SEED", seed);
