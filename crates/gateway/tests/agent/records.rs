@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use toolgate_backend::config::Builtins;
+use toolgate_state::{AgentTurnRecord, CallerScope, SessionId};
 
 use crate::client::{Api, Client, Delivery};
 use crate::harness::{Block, Harness, message, programs, start_message};
@@ -116,5 +117,31 @@ async fn a_named_session_needs_only_new_messages() {
         harness.kill_all();
         ask("Sure?", "Yes.").await;
         assert_eq!(harness.model_messages().len(), 5);
+    }
+}
+
+#[tokio::test]
+async fn each_turn_of_a_session_stores_only_its_own_messages() {
+    // E3
+    for program in programs() {
+        let harness = Harness::new(&program).await;
+        let mut client = Client::new(Api::Messages, Delivery::Streamed);
+        let mut session = String::new();
+        for (text, answer) in [("One", "First."), ("Two", "Second."), ("Three", "Third.")] {
+            harness.queue(message(&[Block::Text(answer)]));
+            session = client.say(&harness.gate, text).await.session;
+        }
+        let (caller, session) = (CallerScope::new("local"), SessionId::parse(&session).expect("a session"));
+        let page = harness.gate.store.session_turns(&caller, &session, None, 10).await.expect("the turns");
+        let texts = |turn: &AgentTurnRecord| {
+            let part = turn.thread.as_ref().expect("a part of the transcript").messages.to_value();
+            let messages = part["messages"]["messages"].as_array().expect("messages").clone();
+            messages.iter().map(|message| message["content"][0]["text"].clone()).collect::<Vec<_>>()
+        };
+        let stored: Vec<_> = page.turns.iter().map(texts).collect();
+        assert_eq!(stored, [[json!("One")], [json!("Two")], [json!("Three")]]);
+        let thread = page.turns[0].thread.as_ref().expect("a part").thread;
+        let whole = harness.gate.store.turns_of_session(&caller, &session, thread).await.expect("the turns");
+        assert_eq!(whole, page.turns);
     }
 }
