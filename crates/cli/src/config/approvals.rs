@@ -99,7 +99,6 @@ fn is_web_address(url: &Uri) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them when it records a message")]
 mod tests {
     use expect_test::expect;
     use secrecy::ExposeSecret;

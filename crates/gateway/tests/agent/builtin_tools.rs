@@ -41,7 +41,7 @@ async fn a_use_that_no_rule_covers_is_denied_and_the_model_sees_the_denial() {
         assert_eq!((reply.text.as_str(), reply.stop.as_str()), ("Then not.", "end_turn"));
         assert!(!harness.workdir().join("made-by-the-agent").exists());
         assert!(
-            harness.model_messages()[2].to_string().contains("nobody answered"),
+            harness.model_messages()[2].to_string().contains("Nobody answered"),
             "{:?}",
             harness.model_messages()[2]
         );

@@ -253,3 +253,51 @@ async fn a_restart_ends_a_question_once() {
         assert!(!harness.workdir().join("original").exists());
     }
 }
+
+#[tokio::test]
+async fn a_session_that_was_started_elsewhere_asks_by_its_hook() {
+    // The older version does not run this hook in print mode.
+    let program = programs().pop().expect("the current version");
+    let harness = asking(&program).await;
+    let url = format!("http://{}/hooks/permission-request", harness.gate.running.address());
+    let curl = format!("curl -s -H 'content-type: application/json' -d @- {url}");
+    let http = json!({ "type": "http", "url": url, "timeout": 60 });
+    let command = json!({ "type": "command", "command": curl, "timeout": 60 });
+    let deny = json!({ "decision": "deny", "message": "Use the blue one." });
+    for (hook, answer) in [(http, json!({ "decision": "allow" })), (command, deny)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = json!({ "hooks": { "PermissionRequest": [{ "matcher": "*", "hooks": [hook] }] } });
+        let mut session = elsewhere(&harness, &program, folder.path(), &settings);
+        queue_call(&harness, 0, "touch original");
+        let (output, ()) = tokio::join!(tokio::task::spawn_blocking(move || session.output()), async {
+            let asked = tokio::time::timeout(Duration::from_mins(2), next_question(&harness.gate));
+            let question = asked.await.expect("the hook asks");
+            assert_eq!(question["agent"], "claude-code (hook)");
+            assert_eq!((&question["tool"], &question["input"]), (&json!("Bash"), &bash("touch original")));
+            assert_eq!(post(&harness.gate, &path_of(&question), &answer).await.0, 200);
+        });
+        let output = output.expect("it is waited for").expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        let seen = harness.model_messages().last().expect("a message").to_string();
+        let is_allowed = answer["decision"] == "allow";
+        assert_eq!(folder.path().join("original").exists(), is_allowed, "{seen}");
+        assert_eq!(seen.contains("Use the blue one."), !is_allowed, "{seen}");
+    }
+}
+
+/// Claude Code as a user starts it, with the same scripted model.
+fn elsewhere(harness: &Harness, program: &Path, folder: &Path, settings: &Value) -> std::process::Command {
+    let mut session = std::process::Command::new(program);
+    session
+        .args(["-p", "go", "--setting-sources=", "--permission-mode=default", "--model=scripted"])
+        .arg(format!("--settings={settings}"))
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", folder)
+        .env("ANTHROPIC_BASE_URL", harness.model.base_url().trim_end_matches("/v1"))
+        .env("ANTHROPIC_API_KEY", "k")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .stdin(std::process::Stdio::null());
+    session
+}
