@@ -10,6 +10,8 @@ mod tests;
 
 pub(crate) use schema::{DATA, NAMED};
 
+use std::fmt::Write;
+
 use serde_json::{Number, json};
 use sha2::{Digest as _, Sha256};
 use toolgate_dialect::host::{HostProfile, JsonOutput};
@@ -76,8 +78,12 @@ fn hash_user(request: &mut TurnRequest, Host { profile, .. }: Host<'_>) {
     let Some(user) = request.user.as_mut().filter(|_| profile.max_user > 0) else { return };
     let is_long = user.chars().count() > usize::try_from(profile.max_user).unwrap_or(usize::MAX);
     if is_long || !user.chars().all(|c| c.is_ascii_graphic()) {
-        let hash = Sha256::digest(user.as_bytes());
-        *user = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut hex = String::new();
+        for byte in Sha256::digest(user.as_bytes()) {
+            // Writing to a string cannot fail.
+            write!(hex, "{byte:02x}").unwrap_or_default();
+        }
+        *user = hex;
     }
 }
 

@@ -11,8 +11,8 @@ pub fn unexplained(before: &[Statement], after: &[Statement], losses: &Losses) -
     let reported = Reported(losses.iter().map(|loss| loss.place.as_str()).collect());
     let after: Vec<Statement> =
         after.iter().filter(|statement| !is_default(statement, before)).cloned().collect();
-    let arrives = |content: &Content| after.iter().any(|statement| statement.content == *content);
-    let (expected, lost) = reported.partition(before, arrives);
+    let is_there = |content: &Content| after.iter().any(|statement| statement.content == *content);
+    let (expected, lost) = reported.partition(before, is_there);
     let (arrived, kept) = reported.partition(&after, |_| true);
     if let Some(invented) = kept.iter().find(|statement| !occurs_in(statement, &lost)) {
         return Some(format!("{invented:.120?} is reported as lost, but the original does not contain it"));

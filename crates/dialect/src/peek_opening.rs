@@ -113,8 +113,8 @@ fn last_text(content: &RawValue) -> Option<String> {
 fn beginning(raw: &str) -> Option<String> {
     /// The longest escape: two surrogates.
     const ESCAPE_BYTES: usize = 12;
-    /// Every escape is longer than its character, up to six times.
-    const RAW_BYTES: usize = 6 * MAX_OPENING_BYTES;
+    /// The quote, and characters that are all escaped, which makes them up to six times as long.
+    const RAW_BYTES: usize = 1 + 6 * MAX_OPENING_BYTES;
     let text = if raw.len() <= RAW_BYTES {
         serde_json::from_str::<Cow<'_, str>>(raw).ok()?.into_owned()
     } else {

@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(outcome.is_ok(), passes, "{body}: {outcome:?}");
     }
 
-    fn chat(message: Value) -> Value {
+    fn chat(message: &Value) -> Value {
         json!({"model": "m", "messages": [{"role": "user", "content": "hi"}, message]})
     }
 
@@ -145,10 +145,10 @@ mod tests {
             "role": "assistant", "content": null, "refusal": null, "annotations": [], "audio": null,
             "function_call": null, "parsed": {"a": 1}, "reasoning_content": "hm", "tool_calls": [call],
         });
-        check(Schema::ChatRequest, chat(message), true);
+        check(Schema::ChatRequest, chat(&message), true);
         let without_calls =
             json!({"role": "assistant", "content": "a", "tool_calls": null, "annotations": null});
-        check(Schema::ChatRequest, chat(without_calls), true);
+        check(Schema::ChatRequest, chat(&without_calls), true);
         let call = json!({
             "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "parsed_arguments": {},
         });
@@ -180,7 +180,7 @@ mod tests {
                 {"id": "c", "type": "function", "parsed_arguments": {}, "function": {"name": "f", "arguments": "{}"}},
             ]}),
         ] {
-            check(Schema::ChatRequest, chat(message), false);
+            check(Schema::ChatRequest, chat(&message), false);
         }
         let asked = json!({"type": "input_text", "text": "a", "parsed": null});
         let user = json!({"type": "message", "role": "user", "content": [asked]});

@@ -132,15 +132,15 @@ impl Rules<'_> {
             }
             ReasoningSwitch::None | ReasoningSwitch::Claude => self.claude(effort, budget),
             ReasoningSwitch::Effort | ReasoningSwitch::ReasoningEffort => {
-                let effort = self.effort(effort, budget)?;
+                let effort = self.effort(effort, budget).ok()?;
                 Some(ReasoningRequest { effort, ..ReasoningRequest::default() })
             }
             ReasoningSwitch::ReasoningEnabled | ReasoningSwitch::ThinkingType => {
-                let effort = self.effort(effort, budget)?;
+                let effort = self.effort(effort, budget).ok()?;
                 Some(ReasoningRequest { mode: mode("enabled"), effort, ..ReasoningRequest::default() })
             }
             ReasoningSwitch::ThinkingAdaptive => {
-                let effort = self.effort(effort, budget)?;
+                let effort = self.effort(effort, budget).ok()?;
                 Some(ReasoningRequest { mode: mode("adaptive"), effort, ..ReasoningRequest::default() })
             }
             ReasoningSwitch::EnableThinking => {
@@ -157,7 +157,7 @@ impl Rules<'_> {
             && (budget.is_none() || !modes.contains(ThinkingMode::Enabled));
         if is_adaptive {
             let has_amount = effort.is_some() || budget.is_some();
-            let effort = if has_amount { self.effort(effort, budget)? } else { None };
+            let effort = if has_amount { self.effort(effort, budget).ok()? } else { None };
             let mode = Some("adaptive".to_owned());
             return Some(ReasoningRequest { mode, effort, ..ReasoningRequest::default() });
         }
@@ -167,16 +167,20 @@ impl Rules<'_> {
     }
 
     /// The client's effort, or the one of its budget. If the model has no such effort, the nearest, and a loss.
-    fn effort(&self, effort: Option<Effort>, budget: Option<u64>) -> Option<Option<String>> {
+    fn effort(&self, effort: Option<Effort>, budget: Option<u64>) -> Result<Option<String>, NothingPermits> {
         let wanted = effort.or(budget.map(effort_of));
         if wanted.is_none() && self.profile().reasons != Reasons::IfAsked {
-            return Some(None);
+            return Ok(None);
         }
         let asked = wanted.unwrap_or(Effort::Medium);
         let accepted = self.profile().efforts.iter().filter(|effort| *effort != Effort::None);
         let nearest = accepted.min_by_key(|effort| (*effort as i8).abs_diff(asked as i8));
         let is_lost = LOST_AMOUNT.iter().any(|place| self.losses.contains(place));
-        (nearest == Some(asked) || is_lost || wanted.is_none()).then(|| nearest.map(name))
+        if nearest == Some(asked) || is_lost || wanted.is_none() {
+            Ok(nearest.map(name))
+        } else {
+            Err(NothingPermits)
+        }
     }
 
     /// The client's budget if the output limit leaves room for it; one of an effort leaves a quarter
@@ -199,6 +203,9 @@ impl Rules<'_> {
         Some(wanted.max(MIN_BUDGET).min(room))
     }
 }
+
+/// No rule and no loss permits a difference.
+struct NothingPermits;
 
 /// The smallest budget that Claude accepts.
 const MIN_BUDGET: u64 = 1024;

@@ -12,7 +12,9 @@ fn sent(dialect: &str, model: &str, request: &TurnRequest, places: &[&str]) -> T
     let dialect = registry::find(dialect).expect("a dialect").upstream.id();
     let profile = HostFacts::at(dialect, "").profile(model);
     let mut losses = Losses::default();
-    places.iter().for_each(|place| losses.add(*place, "test"));
+    for place in places {
+        losses.add(*place, "test");
+    }
     adapted(request, Host { dialect, profile: &profile }, &losses)
 }
 
