@@ -28,7 +28,7 @@ impl Scene {
         fs::write(outside.path().join("secret"), "hunter2").unwrap();
         let settings = json!({
             "mode": "required", "read": ["/usr", "/lib", "/lib64", "/bin", "/etc", "/proc"], "write": ["/dev/null"],
-            "own": [work.path()], "gateway_port": null, "connect": { "ports": [] },
+            "own": [work.path()], "gateway_port": 1, "connect": { "ports": [] },
         });
         Self { work, outside, settings }
     }
@@ -292,7 +292,8 @@ fn the_program_still_dies_with_its_supervisor() {
     let mut line = String::new();
     let stdout = supervisor.stdout.as_mut().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).unwrap();
-    let program = Path::new("/proc").join(line.trim()).join("cmdline");
+    let id: u32 = line.trim().parse().unwrap();
+    let program = Path::new("/proc").join(id.to_string()).join("cmdline");
     supervisor.kill().unwrap();
     supervisor.wait().unwrap();
     while fs::read(&program).is_ok_and(|line| !line.is_empty()) {
