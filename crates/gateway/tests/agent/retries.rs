@@ -142,8 +142,8 @@ async fn a_connection_cut_at_any_byte_and_the_retry_of_an_sdk_are_one_run() {
     for program in programs() {
         let harness = Harness::new(&program).await;
         for (api, delivery) in ALL {
-            // Within the head, at its end, and in the body.
-            for bytes in [1, 200, 400, 550] {
+            // Within the head and in the body.
+            for bytes in [200, 550] {
                 harness.clear_requests();
                 harness.queue(message(&[Block::Text("Once.")]));
                 let mut client = asking(api, delivery, &format!("{api:?} {delivery:?} {bytes}"));
