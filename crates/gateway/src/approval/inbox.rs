@@ -255,11 +255,12 @@ impl Inbox {
     pub(super) async fn deliver(&self, id: &QuestionId, resolution: &Resolution) {
         let open = self.open.lock().remove(id);
         tracing::info!(question = %id, by = resolution.by, outcome = message::outcome(&resolution.outcome), "a question ended");
+        // Before the agent continues, so that everybody sees the decision before the tool runs.
+        self.announce_resolved(id, resolution).await;
         if let Some(open) = open {
             // The agent may have left in the meantime.
             drop(open.resolution.send(resolution.clone()));
         }
-        self.announce_resolved(id, resolution).await;
     }
 
     /// Allows what the rules allow now: a new rule may cover questions that wait.

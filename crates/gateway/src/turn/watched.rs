@@ -56,8 +56,12 @@ impl WatchedTurn {
         Self { subject: Subject::turn(SessionName::new(session), turn), reply: None }
     }
 
-    /// Reports an event of the reply.
+    /// Reports an event of the reply. What is being written is only for those who watch it: otherwise long replies would
+    /// push everything else out of the bus.
     pub(super) fn event(&mut self, shared: &Shared, event: &TurnEvent) {
+        if matches!(event, TurnEvent::BlockDelta(_)) && !shared.bus.is_watched() {
+            return;
+        }
         let Some(reply) = &mut self.reply else { return };
         let tool = |name: &ToolName| (name.clone(), RunsIn::Client);
         if let Some(observation) = reply.event(event, tool) {
