@@ -379,6 +379,9 @@ async fn a_snapshot_has_the_sessions_and_what_is_open() {
     let upstream = ScriptedUpstream::start().await;
     upstream.on(replies::head(Script::sse()).stall());
     let gate = Gate::before(&upstream);
+    // What is being written is kept only while somebody watches.
+    let mut watching = gate.get_console("/console/api/events", &[]).await;
+    watching.until("hello").await;
     let [_, (path, body), _] = ask("claude", true);
     let mut answer = gate.post(path, &body).await;
     answer.until("hi there").await;
