@@ -175,7 +175,7 @@ impl Callers {
     }
 
     pub(super) fn find(&self, headers: &HeaderMap, peer: Peer) -> Result<Caller, TurnError> {
-        if let Ok(agent) = self.find_agent(headers) {
+        if let Some(agent) = self.agent(headers) {
             return Ok(agent);
         }
         if self.known.is_empty() {
@@ -194,8 +194,12 @@ impl Callers {
 
     /// The process of an agent.
     pub(super) fn find_agent(&self, headers: &HeaderMap) -> Result<Caller, TurnError> {
-        let agent = keys_in(headers).find_map(|key| self.agents.find(key));
-        agent.ok_or_else(|| refusal("this port is for the processes of agents, which have keys of their own"))
+        self.agent(headers)
+            .ok_or_else(|| refusal("this port is for the processes of agents, which have keys of their own"))
+    }
+
+    fn agent(&self, headers: &HeaderMap) -> Option<Caller> {
+        keys_in(headers).find_map(|key| self.agents.find(key))
     }
 
     fn without_keys(&self, peer: Peer) -> Result<Caller, TurnError> {

@@ -11,7 +11,7 @@ use crate::message::{Message, Part};
 pub const MAX_TITLE_CHARS: usize = 80;
 
 /// How much of the user's first text names a session.
-pub const MAX_OPENING_BYTES: usize = 2048;
+pub const MAX_OPENING_BYTES: usize = 256;
 
 impl SessionName {
     /// The session of a stateless conversation: the same for the same caller and the same first words, in every dialect.
