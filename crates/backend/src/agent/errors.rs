@@ -36,7 +36,7 @@ pub(super) fn completion(outcome: &TurnOutcome) -> Result<Completion, TurnError>
             Err(TurnError::new(ErrorKind::Billing, message).caused_by(Report(details)))
         }
         _ => Err(match outcome.api_status {
-            Some(status) => provider_error(status, &details),
+            Some(status) => provider_error(status, outcome).caused_by(Report(details)),
             None if details.contains("/login") || details.contains("API key") => TurnError::new(
                 ErrorKind::Authentication,
                 "the agent is not logged in; set an API key in `env` of its [agents] section",
@@ -53,9 +53,12 @@ pub(super) fn completion(outcome: &TurnOutcome) -> Result<Completion, TurnError>
     }
 }
 
-/// The model's API returned an error (agent 28: its status is kept).
-fn provider_error(status: u16, details: &str) -> TurnError {
-    let mut error = TurnError::new(ErrorKind::from_status(status), details);
+/// The model's API returned an error (agent 28: its status is kept). Its text is for the client; the program's own errors
+/// beside it are not.
+fn provider_error(status: u16, outcome: &TurnOutcome) -> TurnError {
+    let text = outcome.text.clone().filter(|text| !text.is_empty());
+    let message = text.unwrap_or_else(|| format!("the agent's model answered with status {status}"));
+    let mut error = TurnError::new(ErrorKind::from_status(status), message);
     error.status =
         Some(status).filter(|status| *status != error.kind.status() && (400..600).contains(status));
     error
@@ -82,7 +85,7 @@ pub(super) fn invalid_event_order(error: GrammarError) -> TurnError {
 /// The program could not be started.
 pub(super) fn cannot_start(program: &Path, error: &io::Error) -> TurnError {
     let advice = if error.kind() == io::ErrorKind::NotFound {
-        "install Claude Code, or set the path of the program in `command`"
+        "install Claude Code and restart the gateway, or set the path of the program in `command`"
     } else {
         "check that the program is executable and that the agent's `workdir` exists"
     };
@@ -179,6 +182,8 @@ mod tests {
         ] {
             check(&completion(&outcome).expect_err("a failure"), &["/srv/agent.js"]);
             check(&gave_up_on_client(&outcome), &["/srv/agent.js"]);
+            let of_the_api = TurnOutcome { api_status: Some(529), ..outcome };
+            check(&completion(&of_the_api).expect_err("a failure"), &["/srv/agent.js"]);
         }
     }
 

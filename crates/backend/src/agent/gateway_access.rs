@@ -1,4 +1,5 @@
-//! How an agent's processes reach the gateway. Each has a key of its own, which opens only the agent's model.
+//! How an agent's processes reach the gateway. Each has a key of its own, which opens only the agent's model or
+//! host.
 
 use std::io;
 use std::net::SocketAddr;

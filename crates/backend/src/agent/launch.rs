@@ -43,8 +43,8 @@ pub(super) enum Thinking {
 /// for harmless, and some commands too. Such a rule precedes all permissions that it is given later.
 const ASK_ABOUT_EVERYTHING: &str = r#"--settings={"permissions":{"ask":["*"]}}"#;
 
-/// Environment variables that this module relies on. The operator's `env` is added to them.
-const ENVIRONMENT: [(&str, &str); 15] = [
+/// Environment variables that the operator's `env` may replace.
+const ENVIRONMENT: [(&str, &str); 14] = [
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("LANG", "C.UTF-8"),
     // The gateway is reached directly, also if the operator names a proxy for the agent's tools.
@@ -55,8 +55,6 @@ const ENVIRONMENT: [(&str, &str); 15] = [
     // User text is data: without this, `@path` in it would show a local file to the model.
     ("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1"),
     ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
-    // Every command starts in the working directory, as the rules assume.
-    ("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "1"),
     ("ENABLE_CLAUDEAI_MCP_SERVERS", "0"),
     // The first request contains every tool, and results are not truncated.
     ("ENABLE_TOOL_SEARCH", "false"),
@@ -68,16 +66,24 @@ const ENVIRONMENT: [(&str, &str); 15] = [
     ("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"),
 ];
 
+/// What the rules for commands assume, so the operator's `env` cannot replace it: bash reads the commands (the program
+/// would prefer zsh, which reads some words differently), and each of them starts in the working directory.
+const ASSUMED_BY_RULES: [(&str, &str); 2] =
+    [("SHELL", "/bin/bash"), ("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "1")];
+
 /// The program runs git in its working directory when it starts. These settings keep git from executing programs that
 /// the repository's own configuration names for reading commands: a file system monitor, a hook after the index was
-/// refreshed, a program that verifies signatures.
-const GIT_ENVIRONMENT: [(&str, &str); 6] = [
+/// refreshed, a program that verifies signatures. A folder that only looks like a repository is none: an agent could write
+/// its `config` without touching `.git`.
+const GIT_ENVIRONMENT: [(&str, &str); 8] = [
     ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_CONFIG_COUNT", "2"),
+    ("GIT_CONFIG_COUNT", "3"),
     ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
     ("GIT_CONFIG_VALUE_0", "false"),
     ("GIT_CONFIG_KEY_1", "log.showSignature"),
     ("GIT_CONFIG_VALUE_1", "false"),
+    ("GIT_CONFIG_KEY_2", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_2", "explicit"),
 ];
 
 /// The command that starts the program.
@@ -88,12 +94,15 @@ pub(super) fn command(
     folders: &ProcessFolders,
 ) -> io::Result<Command> {
     let mut command = match config.supervision {
-        // If the program does not exist, start it directly: the operating system's error says so best.
-        Supervision::OwnProgram if config.program.is_file() => {
+        Supervision::OwnProgram => {
+            // The supervisor could report this only on stderr, where it would look like an error of the program.
+            if !config.program.is_file() {
+                return Err(io::ErrorKind::NotFound.into());
+            }
             let sandbox = Sandbox::of(config, folders, access.address.port());
             supervised(&config.program, sandbox.as_ref())?
         }
-        Supervision::OwnProgram | Supervision::None => Command::new(&config.program),
+        Supervision::None => Command::new(&config.program),
     };
     command
         .args(["--output-format=stream-json", "--input-format=stream-json", "--verbose"])
@@ -165,6 +174,7 @@ fn environment(command: &mut Command, config: &AgentConfig, launch: &Launch, acc
     for (name, value) in config.env.iter().filter(|(name, _)| !stays_in_the_gateway(name)) {
         command.env(name, value.expose_secret());
     }
+    command.envs(ASSUMED_BY_RULES);
     // Its tools can read everything here, so the only key is one that opens its model and ends with the process.
     command.env("ANTHROPIC_BASE_URL", access.base_url());
     command.env("ANTHROPIC_API_KEY", access.key.secret().expose_secret());
@@ -175,5 +185,46 @@ fn environment(command: &mut Command, config: &AgentConfig, launch: &Launch, acc
         for small in ["ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL"] {
             command.env(small, model);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::gateway_access::ProcessKey;
+    use super::*;
+
+    /// The command for this program with these variables, or why there is none.
+    fn command_of(program: &str, env: &[(&str, &str)]) -> io::Result<Command> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = AgentConfig::new("claude", program.into(), folder.path().to_owned());
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned().into());
+        config.env = env.iter().map(owned).collect();
+        config.supervision = Supervision::OwnProgram;
+        let folders = ProcessFolders::create(folder.path()).expect("folders");
+        let address = "127.0.0.1:9".parse().expect("an address");
+        let access = ProcessAccess { address, key: ProcessKey::new("key".to_owned().into(), ()) };
+        command(&config, &Launch::default(), &access, &folders)
+    }
+
+    #[test]
+    fn a_name_that_is_no_file_is_never_searched_for_without_a_sandbox() {
+        let error = command_of("sh", &[]).expect_err("no such file");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let command = command_of("/bin/sh", &[]).expect("a command");
+        assert_eq!(command.as_std().get_program(), OWN_PROGRAM);
+    }
+
+    #[test]
+    fn the_operators_environment_cannot_replace_what_the_rules_assume() {
+        let env = [("SHELL", "/bin/zsh"), ("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", ""), ("LANG", "C")];
+        let command = command_of("/bin/sh", &env).expect("a command");
+        let value = |name: &str| {
+            let mut found = command.as_std().get_envs().filter(|(key, _)| *key == name);
+            found.next().and_then(|(_, value)| value?.to_str().map(str::to_owned))
+        };
+        for (name, assumed) in ASSUMED_BY_RULES {
+            assert_eq!(value(name).as_deref(), Some(assumed));
+        }
+        assert_eq!(value("LANG").as_deref(), Some("C"));
     }
 }

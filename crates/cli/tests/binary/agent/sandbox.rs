@@ -284,6 +284,34 @@ fn nothing_in_the_working_directory_is_executed_at_start() {
     assert_eq!(sprung(&programs[0], "env = { GIT_CONFIG_COUNT = \"0\" }"), ["core.fsmonitor"]);
 }
 
+#[test]
+fn git_executes_nothing_of_a_folder_that_only_looks_like_a_repository() {
+    let sprung = |program: &str, settings: &str| -> bool {
+        let scene = Scene::new(program, settings);
+        let work = scene.work.path();
+        for folder in ["objects", "refs"] {
+            fs::create_dir(work.join(folder)).unwrap();
+        }
+        for (name, text) in [
+            ("HEAD", "ref: refs/heads/main\n"),
+            ("config", "[core]\nbare = false\nworktree = .\n[diff]\nexternal = ./trap\n"),
+            ("trap", "#!/bin/sh\ntouch sprung\n"),
+            ("a", "1\n"),
+            ("b", "2\n"),
+        ] {
+            fs::write(work.join(name), text).unwrap();
+        }
+        fs::set_permissions(work.join("trap"), fs::Permissions::from_mode(0o755)).unwrap();
+        scene.run("git diff --no-index a b || true");
+        work.join("sprung").exists()
+    };
+    let programs = programs();
+    for program in &programs {
+        assert!(!sprung(program, ""), "{program}");
+    }
+    assert!(sprung(&programs[0], "env = { GIT_CONFIG_COUNT = \"0\" }"), "the trap works");
+}
+
 /// Makes the folder a repository whose configuration names a program wherever git can run one. Each leaves a file.
 fn set_traps(work: &Path) {
     let git = |arguments: &[&str]| {
