@@ -17,7 +17,7 @@ use tokio::task::LocalSet;
 use crate::AnyError;
 use crate::result::median;
 use outcome::{Crowd, Outcome, Paused, Resumed, Starts};
-use scene::{Pool, Scene};
+use scene::{Fence, Pool, Scene};
 use talk::Conversation;
 
 /// Messages of a history that no process has seen.
@@ -88,32 +88,43 @@ impl Setting<'_> {
 
     /// Warm and cold starts alternate, so that both see the same machine.
     async fn starts(&self) -> Result<Starts, AnyError> {
-        let with_warm = Pool { warm: 1, max: 2, hold: "1s" };
+        let with_warm = Pool { warm: 1, max: 2, hold: "1s", sandbox: Fence::Sandbox };
         let (usual, unseen) = (self.scene("warm", with_warm)?, self.scene("warm-unseen", with_warm)?);
-        let without = self.scene("cold", Pool { warm: 0, max: 2, hold: "1s" })?;
+        let no_warm = Pool { warm: 0, ..with_warm };
+        let without = self.scene("cold", no_warm)?;
+        let unfenced = self.scene("cold-unfenced", Pool { sandbox: Fence::None, ..no_warm })?;
         for number in 0..TO_BE_KNOWN {
             usual.settle(A_PROCESS).await?;
             first_event(&usual, Conversation::new(), &format!("known {number}")).await?;
         }
-        let (mut warm, mut warm_unseen, mut cold) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut warm, mut warm_unseen, mut cold, mut cold_unfenced) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for round in 0..self.effort.rounds {
             usual.settle(A_PROCESS).await?;
             unseen.settle(A_PROCESS).await?;
             without.settle(0).await?;
+            unfenced.settle(0).await?;
             let name = format!("number {round}");
             let other = Conversation::under(&format!("You are friendly assistant {name}."));
             warm.push(first_event(&usual, Conversation::new(), &name).await?);
             warm_unseen.push(first_event(&unseen, other, &name).await?);
             cold.push(first_event(&without, Conversation::new(), &name).await?);
+            cold_unfenced.push(first_event(&unfenced, Conversation::new(), &name).await?);
         }
-        Ok(Starts { warm: median(warm), warm_unseen: median(warm_unseen), cold: median(cold) })
+        Ok(Starts {
+            warm: median(warm),
+            warm_unseen: median(warm_unseen),
+            cold: median(cold),
+            cold_unfenced: median(cold_unfenced),
+        })
     }
 
     /// The same history twice: sent to a warm process that knows only the client's usual opening, and continued in a live
     /// process that has it.
     async fn resumed(&self) -> Result<Resumed, AnyError> {
-        let with_live = self.scene("live", Pool { warm: 0, max: 1, hold: "10m" })?;
-        let with_warm = self.scene("from-nothing", Pool { warm: 1, max: 2, hold: "1s" })?;
+        let with_live = self.scene("live", Pool { warm: 0, max: 1, hold: "10m", sandbox: Fence::Sandbox })?;
+        let with_warm =
+            self.scene("from-nothing", Pool { warm: 1, max: 2, hold: "1s", sandbox: Fence::Sandbox })?;
         let mut known = Conversation::with_history("a long story", HISTORY_MESSAGES);
         known.say("Where were we?");
         known.send(with_live.address()).await?;
@@ -132,7 +143,8 @@ impl Setting<'_> {
 
     /// Every session waits for the result of a call until its process is paused.
     async fn paused(&self) -> Result<Paused, AnyError> {
-        let scene = self.scene("paused", Pool { warm: 0, max: CROWD_PROCESSES, hold: "1s" })?;
+        let scene = self
+            .scene("paused", Pool { warm: 0, max: CROWD_PROCESSES, hold: "1s", sandbox: Fence::Sandbox })?;
         let empty_memory_mib = scene.memory_mib()?;
         let mut first = None;
         // One round of sessions first: one-time costs of the gateway are not costs of a session.
@@ -160,7 +172,8 @@ impl Setting<'_> {
     }
 
     async fn crowd(&self) -> Result<Crowd, AnyError> {
-        let scene = self.scene("crowd", Pool { warm: 1, max: CROWD_PROCESSES, hold: "1m" })?;
+        let scene =
+            self.scene("crowd", Pool { warm: 1, max: CROWD_PROCESSES, hold: "1m", sandbox: Fence::Sandbox })?;
         let begun = Instant::now();
         let address = scene.address();
         let all = (0..self.effort.crowd).map(|number| async move {

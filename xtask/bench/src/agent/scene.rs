@@ -26,6 +26,15 @@ pub(super) struct Pool {
     pub(super) warm: u32,
     pub(super) max: u32,
     pub(super) hold: &'static str,
+    pub(super) sandbox: Fence,
+}
+
+/// Whether the agent's processes run in a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fence {
+    /// As by default.
+    Sandbox,
+    None,
 }
 
 pub(super) struct Scene {
@@ -119,7 +128,7 @@ impl Scene {
 }
 
 fn config_text(program: &Path, folder: &Path, pool: Pool) -> String {
-    let Pool { warm, max, hold } = pool;
+    let Pool { warm, max, hold, sandbox } = pool;
     format!(
         "listen = \"127.0.0.1:0\"\n\
          store = \"sqlite:{store}\"\n\n\
@@ -129,13 +138,15 @@ fn config_text(program: &Path, folder: &Path, pool: Pool) -> String {
          tools = []\n\
          warm = {warm}\n\
          max = {max}\n\
-         hold = \"{hold}\"\n\n\
+         hold = \"{hold}\"\n\
+         sandbox = {sandbox}\n\n\
          [models.\"claude-code\"]\n\
          agent = \"claude\"\n\n\
          [models.demo]\n\
          demo = true\n",
         store = folder.join("toolgate.db").display(),
         program = program.display(),
+        sandbox = sandbox == Fence::Sandbox,
     )
 }
 
