@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_config_is_the_contracts() {
-        let pool = Pool { warm: 1, max: 4, hold: "2m" };
+        let pool = Pool { warm: 1, max: 4, hold: "2m", sandbox: Fence::Sandbox };
         let text = config_text(Path::new("/bin/claude"), Path::new("/tmp/x"), pool);
         for line in
             ["command = \"/bin/claude\"\n", "warm = 1\nmax = 4\nhold = \"2m\"\n", "agent = \"claude\"\n"]
